@@ -1,10 +1,19 @@
 import json
 import math
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import polypath
+from polypath import Scenario
 from polypath.results import Recording, summary
 from polypath.results.summary import to_json
+
+PAGE = Path(__file__).parents[2] / "docs" / "summary.md"
 
 
 def test_a_connection_in_full(recording: Recording) -> None:
@@ -111,6 +120,45 @@ def test_keys_keep_their_order(recording: Recording) -> None:
         "goodput_series",
     ]
     assert list(data["counters"]) == ["client", "server"]
+
+
+def _keys(data: Any) -> Iterator[str]:
+    for value in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from _keys(value)
+    if isinstance(data, dict):
+        yield from data
+
+
+@pytest.mark.parametrize(
+    ("switches", "part"),
+    [("[bridging]", "bridging"), ('[controller]\nrouting = "shortest-path"', "controller")],
+)
+def test_the_page_and_the_module_tell_of_every_key(switches: str, part: str) -> None:
+    text = f"""
+duration = "2 s"
+[host.client]
+[host.server]
+[switch.s]
+{switches}
+[link.a]
+ends = ["client", "s"]
+rate = "10 Mbps"
+[link.b]
+ends = ["s", "server"]
+rate = "10 Mbps"
+[[application]]
+kind = "bulk"
+size = "10 kB"
+reverse_size = "10 kB"
+group = "short"
+"""
+    data = summary(polypath.run(Scenario.parse(text, "x")))
+    assert {"groups", part} < data.keys()
+    del data["counters"]
+    keys = set(_keys(data))
+    page = PAGE.read_text(encoding="utf-8")
+    assert keys <= {*re.findall(r"`(\w+)(?:\[\])?`", page), *re.findall(r"^## .*?(\w+)\[\]$", page, re.MULTILINE)}
+    assert keys <= set(re.findall(r"\w+", sys.modules[summary.__module__].__doc__ or ""))
 
 
 def test_a_recording_without_rows_has_a_summary(recording: Recording) -> None:

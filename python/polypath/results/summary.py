@@ -31,7 +31,7 @@
       goodput_series           t_s[] (ends of the sampling intervals), mbps[]
     groups[]        only with flows that count together, for all of them and by size: name, sizes, flows, unfinished,
                     completion_s and slowdown {mean, p50, p95, p99} (null where it depends on an unfinished flow);
-                    slowdown: the time as a multiple of the least that it could take
+                    slowdown: the time as a multiple of the least that it could take, null also if no flow has one
     controller      only under one: packet_ins, packet_outs, flow_mods, group_mods, flows_removed, port_statuses,
                     dropped_packets (by tables), max_entries (of the fullest switch), flow_setups, unanswered (of them),
                     setup_s {mean, p50, p95, p99, max} (from a flow's first packet at a switch that did not know it

@@ -1,5 +1,6 @@
 """What a run prints, on terminals of any width and into a pipe."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,15 @@ def test_a_udp_flow_has_a_course_losses_and_jitter(recording: Recording) -> None
 def test_what_fell_silent_is_said(recording: Recording) -> None:
     (line,) = notes.of(recording, metrics.connection(recording, "msg"), ())
     assert line.endswith("1 unanswered (33%), nothing arrived after 2.0 s")
+
+
+def test_a_stream_whose_last_block_came_long_before_its_end_did_not_fall_silent(recording: Recording) -> None:
+    first, *others = recording.plan["applications"]
+    work = {"kind": "stream", "duration_ns": 3 * SECOND}
+    made = replace(recording, plan={**recording.plan, "applications": [first | {"work": work}, *others]})
+    iperf = metrics.connection(made, "iperf")
+    assert iperf.until_ns == 4 * SECOND
+    assert list(notes.of(made, iperf, metrics.subflows(made, iperf))) == []
 
 
 MESSAGES = """

@@ -27,9 +27,11 @@ def of(recording: Recording, connection: metrics.Connection, subflows: Sequence[
     if subflows and not are_counted(connection, subflows):
         yield "  bytes in datagrams are not counted by path"
         return
+    whole = metrics.completion_ns(connection)
+    until = connection.until_ns if whole is None else connection.start_ns + whole
     for subflow in subflows if len(subflows) > 1 else ():
         since = metrics.silent_since_ns(recording, connection, subflow)
-        if since is not None and connection.until_ns - since >= _SILENT_NS:
+        if since is not None and until - since >= _SILENT_NS:
             yield f"  {subflow.source} → {subflow.destination}: nothing arrived after {_seconds(since)}"
 
 

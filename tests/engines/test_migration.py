@@ -5,7 +5,7 @@ import pytest
 from tests.engines.test_quic import TEXT, only
 
 from polypath.engines import get
-from polypath.results import Recording, metrics
+from polypath.results import Recording, metrics, notes
 from polypath.results.changes import changes
 from polypath.scenario import Scenario
 
@@ -48,6 +48,9 @@ def test_everything_goes_over_the_other_link_from_then_on(reverse: str) -> None:
     assert sent(recording, 1, 700_000_000) > 500_000
     assert told(recording, "interface-changed") == [(500, "client", "eth0 migrates to eth1")]
     assert told(recording, "path-migrated") == [(500, "client", "10.0.1.1"), (521, "server", "10.0.1.1")]
+    connection = only(recording)
+    said = list(notes.of(recording, connection, metrics.subflows(recording, connection)))
+    assert said[-1].endswith(": its figures are also of 10.0.0.1 until 0.5 s")
     (change,) = changes(recording)
     assert (change.time_s, change.text) == (0.5, "client eth0: migrates to eth1")
 

@@ -65,7 +65,9 @@ def test_a_bulk_that_is_over_before_its_handshake_sends_nothing(transport: str) 
 
 def test_copies_count_on_the_path_that_brought_them() -> None:
     application = 'kind = "request-response"\ncount = 10\ninterval = "100 ms"\nrequest = "750 B"\nresponse = "750 B"'
-    recording = run(f'{application}\ntransport = "mpquic"', defaults='scheduler = "redundant"\npath_manager = "fullmesh"')
+    recording = run(
+        f'{application}\ntransport = "mpquic"', defaults='scheduler = "redundant"\npath_manager = "fullmesh"'
+    )
     first, second = metrics.subflows(recording, only(recording))
     assert first.bytes == 7500
     assert 5000 <= second.bytes <= 7500

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
-from polypath.results import Recording, metrics, pages, video
+from polypath.results import Recording, legs, metrics, pages, video
 from polypath.results.metrics import SECOND
 
 _SILENT_NS: Final = SECOND
@@ -24,6 +25,7 @@ def of(recording: Recording, connection: metrics.Connection, subflows: Sequence[
     ]
     if parts:
         yield f"{connection.name}: {', '.join(parts)}"
+    yield from _moves(recording, connection, subflows)
     if subflows and not are_counted(connection, subflows):
         yield "  bytes in datagrams are not counted by path"
         return
@@ -33,6 +35,19 @@ def of(recording: Recording, connection: metrics.Connection, subflows: Sequence[
         since = metrics.silent_since_ns(recording, connection, subflow)
         if since is not None and until - since >= _SILENT_NS:
             yield f"  {subflow.source} → {subflow.destination}: nothing arrived after {_seconds(since)}"
+
+
+def _moves(recording: Recording, connection: metrics.Connection, subflows: Sequence[metrics.Subflow]) -> Iterator[str]:
+    """A row has the addresses that its path ended with, and the figures of all that it had."""
+    if not connection.over_quic:
+        return
+    known = legs.of_connection(recording, connection)
+    for subflow in subflows:
+        own = known[subflow.id, "client"]
+        turns = zip(pairwise(own.clients), own.turns, strict=True)
+        before = [f"{one} until {_seconds(at)}" for (one, other), at in turns if one != other]
+        if before:
+            yield f"  {subflow.source} → {subflow.destination}: its figures are also of {', '.join(before)}"
 
 
 def are_counted(connection: metrics.Connection, subflows: Sequence[metrics.Subflow]) -> bool:

@@ -131,6 +131,11 @@ def test_what_fits_is_found_with_the_mtu() -> None:
     assert known.unanswered == refused
 
 
+def test_what_goes_on_to_the_end_of_the_run_has_no_end_of_its_own() -> None:
+    connection, _ = outcome(run('size = "200 B"\ninterval = "100 ms"\ntransport = "quic"'))
+    assert connection.finished is None
+
+
 def test_a_rate_is_an_interval() -> None:
     by_rate = run('size = "200 B"\nrate = "80 kbps"\nduration = "10 s"')
     assert by_rate.table("requests").equals(run().table("requests"))

@@ -87,10 +87,12 @@ _ONE_WAY = frozenset({"bulk", "stream", "messages"})
 """Applications that only send: the client, or with `reverse` the server."""
 
 
-def _finished(row: Mapping[str, Any], work: Mapping[str, Any], answered: int) -> bool | None:
+def _finished(row: Mapping[str, Any], planned_end_ns: int, work: Mapping[str, Any], answered: int) -> bool | None:
     closed = row["end_ns"] is not None
     count, size = work.get("count"), work.get("size_bytes")
     if work.get("duration_ns") is not None:
+        if work["kind"] == "messages" and not closed and row["start_ns"] + work["duration_ns"] >= planned_end_ns:
+            return None  # they go on to the end of the run
         return closed and row["state"] not in _FAILED
     if work["kind"] == "video":
         count = work["segments"]
@@ -117,7 +119,10 @@ def _from_row(
     row: Mapping[str, Any], run_end_ns: int, planned_end_ns: int, work: Mapping[str, Any], answered: int
 ) -> Connection:
     to_client, to_server = row["client_received_bytes"], row["server_received_bytes"]
-    failure, finished = row["state"] if row["state"] in _FAILED else None, _finished(row, work, answered)
+    failure, finished = (
+        row["state"] if row["state"] in _FAILED else None,
+        _finished(row, planned_end_ns, work, answered),
+    )
     # One that failed delivers nothing from then on, as one that stays open without hearing its peer, whether or not the
     # run ends with it. Of a captured one nobody knows what it was to do: many reset what they are done with.
     in_vain = failure is not None and not finished and work["kind"] != "captured"

@@ -7,7 +7,7 @@ import pytest
 
 import polypath
 from polypath import Recording, Scenario, ScenarioError
-from polypath.results import control, metrics
+from polypath.results import control, metrics, routes
 from polypath.results.measures import REGISTRY
 from polypath.results.summary import summary
 
@@ -284,3 +284,101 @@ def test_what_cannot_be_is_refused_in_one_line(text: str, said: str) -> None:
     bulk = '[[application]]\nkind = "bulk"\nclient = "h0"\nserver = "h1"\n'
     with pytest.raises(ScenarioError, match=said):
         Scenario.parse(text + bulk, "x.toml").plan()
+
+
+BRANCHES = """
+[host.a]
+[host.b]
+[switch.s1]
+[switch.s2]
+[switch.s3]
+[link.a]
+ends = ["a", "s1"]
+rate = "10 Mbps"
+[link.x]
+ends = ["s1", "s2"]
+rate = "10 Mbps"
+up = false
+[link.u]
+ends = ["s1", "s3"]
+rate = "10 Mbps"
+[link.v]
+ends = ["s3", "s2"]
+rate = "10 Mbps"
+[link.b]
+ends = ["s2", "b"]
+rate = "10 Mbps"
+[[application]]
+name = "get"
+kind = "fetch"
+transport = "tcp"
+client = "a"
+server = "b"
+size = "100 kB"
+"""
+
+
+@pytest.mark.parametrize("mode", ["proactive", "reactive", "hybrid"])
+def test_links_that_are_down_from_the_start_are_gone_round(mode: str) -> None:
+    recording = run(BRANCHES, mode=mode)
+    (connection,) = metrics.connections(recording)
+    assert connection.finished
+    (route,) = routes.routes(recording.plan)
+    assert route.there is None  # the controller chooses
+
+
+PARALLEL = """
+[host.a]
+[host.b]
+[switch.s1]
+[switch.s2]
+[link.a]
+ends = ["a", "s1"]
+rate = "10 Mbps"
+[link.x]
+ends = ["s1", "s2"]
+rate = "10 Mbps"
+delay = "1 ms"
+[link.y]
+ends = ["s1", "s2"]
+rate = "10 Mbps"
+delay = "5 ms"
+[link.b]
+ends = ["s2", "b"]
+rate = "10 Mbps"
+[[application]]
+name = "tone"
+kind = "cbr"
+rate = "1 Mbps"
+client = "a"
+server = "b"
+duration = "5 s"
+"""
+#: It loses everything from 1 to 1.4 s and from 1.8 to 2.2 s, and goes down for good at 3 s.
+LOSING = "".join(
+    f'[[event]]\nat = "{at} ms"\nlink = "x"\n{change}\n'
+    for at, change in (
+        (1000, 'loss = "100%"'),
+        (1400, 'loss = "0%"'),
+        (1800, 'loss = "100%"'),
+        (2200, 'loss = "0%"'),
+        (3000, "up = false"),
+    )
+)
+
+
+def test_a_switch_on_the_way_that_forgot_does_not_turn_a_flow_over() -> None:
+    head = HEAD.replace("ROUTING", "shortest-path").replace("MODE", "reactive") + 'idle_timeout = "200 ms"\n'
+    recording = polypath.run(Scenario.parse(head + PARALLEL + LOSING, "x"))
+    (tone,) = metrics.connections(recording)
+    found = metrics.datagrams(recording, tone)
+    assert found is not None
+    # 0.8 s of five are lost.
+    assert 0.82 < found.received / found.sent < 0.85
+
+
+def test_a_flow_without_a_way_is_one_flow() -> None:
+    events = "".join(f'[[event]]\nat = "{at} s"\nlink = "b"\nup = {up}\n' for at, up in ((1, "false"), (2, "true")))
+    tone = '[[application]]\nkind = "cbr"\nrate = "1 Mbps"\nclient = "a"\nserver = "b"\nduration = "3 s"\n'
+    recording = run(BRANCHES[: BRANCHES.index("[[application]]")] + tone + events)
+    assert _control(recording).delays.sent < 5

@@ -46,6 +46,12 @@ struct Link {
 struct Channel {
     #[serde(default)]
     delay_ns: u64,
+    #[serde(default = "yes")]
+    up: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 #[derive(Deserialize)]
@@ -76,8 +82,13 @@ impl Freedom {
         if ground.bridging.is_some() {
             return Self::AnyForwarding;
         }
+        let mut links = ground.links.iter();
         match &ground.controller {
             Some(Controller { routing: None }) => Self::AnyForwarding,
+            // A controller goes round what is down.
+            Some(_) if links.any(|link| !(link.forward.up && link.backward.up)) => {
+                Self::AnyForwarding
+            }
             Some(Controller {
                 routing: Some(routing),
             }) => match control::strays(&routing.name) {

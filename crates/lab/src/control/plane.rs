@@ -118,6 +118,11 @@ impl Plane {
         }
     }
 
+    /// A link is up or down before the run.
+    pub fn know(&mut self, channel: ChannelId, up: bool) {
+        self.graph.set_link(channel, up);
+    }
+
     /// What the tables hold when the run begins.
     pub fn start(&mut self, topology: &Topology) -> Vec<Order> {
         let mut orders = Vec::new();
@@ -312,9 +317,12 @@ impl Plane {
         let Some(way) = self.way(topology, node, &fields, &flow) else {
             return Answer::NoWay;
         };
+        let known = self.installed.get(&self.key(&fields, node));
+        let first = known.and_then(|known| known.path.first()).copied();
         let mut orders = Vec::new();
-        for (index, channel) in way.iter().enumerate() {
-            orders.push(self.entry(topology, *channel, &fields, index == 0));
+        for channel in way {
+            // A switch on the way that asks again is not the one that turns the flow over.
+            orders.push(self.entry(topology, channel, &fields, Some(channel) == first));
         }
         let port = self.graph.port(home.channel);
         let node = home.switch;

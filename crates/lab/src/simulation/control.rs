@@ -165,7 +165,7 @@ impl Control {
         for channel in (0..network.topology().channels() as u32).map(ChannelId) {
             for (_, _, up) in control.fabric.link_changed(network, channel) {
                 if let Mind::BuiltIn(plane) = &mut control.mind {
-                    plane.port_status(0, network.topology(), channel, up);
+                    plane.know(channel, up);
                 }
             }
         }

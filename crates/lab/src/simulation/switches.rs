@@ -348,17 +348,13 @@ impl Simulation {
             Mind::Bridges(_) => return,
         };
         let orders = match up {
-            Up::PacketIn(held) => {
-                let flow = held.fields.at(0);
-                match plane.packet_in(now, topology, node, held) {
-                    Answer::Orders(orders) => orders,
-                    Answer::NoWay => {
-                        control.unroutable += 1;
-                        control.open.remove(&flow);
-                        Vec::new()
-                    }
+            Up::PacketIn(held) => match plane.packet_in(now, topology, node, held) {
+                Answer::Orders(orders) => orders,
+                Answer::NoWay => {
+                    control.unroutable += 1;
+                    Vec::new()
                 }
-            }
+            },
             Up::PortStatus { channel, up } => plane.port_status(now, topology, channel, up),
             Up::FlowRemoved { fields } => {
                 plane.flow_removed(node, &fields);

@@ -201,6 +201,16 @@ def test_a_spoiled_packet_is_dropped(tmp_path: Path) -> None:
     assert "decryption_failure" in dropped
 
 
+def test_what_is_dropped_is_told_by_its_number_space(tmp_path: Path) -> None:
+    """A datagram with an Initial whose keys are gone and a Handshake packet of the same number, which is taken."""
+    down = '[[event]]\nat = "35 ms"\nlink = "path0"\ndirection = "forward"\nup = false\n'
+    run(tmp_path, "quic", more=down + down.replace("35 ms", "1200 ms").replace("false", "true"))
+    dropped = events(sides(tmp_path)[0], "packet_dropped")
+    assert {event["data"]["header"]["packet_type"] for event in dropped} == {"initial"}
+    received = events(sides(tmp_path)[0], "packet_received")
+    assert sum(event["data"]["header"]["packet_type"] == "handshake" for event in received) > 1
+
+
 def test_a_folder_that_holds_files_is_refused(tmp_path: Path) -> None:
     kept = tmp_path / "notes.txt"
     kept.write_text("mine", encoding="utf-8")

@@ -145,3 +145,10 @@ def test_one_path_needs_no_scheduler(two_paths: str) -> None:
     text = two_paths[: two_paths.index("[[application]]")].replace("[host.client]", f"[host.client]\n{NOQ}", 1)
     single = Scenario.parse(text + APPLICATION.replace("mpquic", "quic"), "x.toml").plan().data
     assert single["nodes"][0]["stack"]["scheduler"]["name"] == "roundrobin"
+
+
+def test_a_plan_knows_whether_an_end_is_noq(two_paths: str) -> None:
+    """It writes no qlog."""
+    assert scenario(two_paths, NOQ).plan().has_noq
+    assert scenario(two_paths, application='server_stack = { stack = "noq", congestion = "cubic" }').plan().has_noq
+    assert not scenario(two_paths).plan().has_noq

@@ -77,6 +77,8 @@ def run(
         warn(message)
     if qlog and not any(point.plan.has_quic for job in todo for point in job.points):
         warn("nothing runs over QUIC: there are no qlogs")
+    if qlog and any(point.plan.has_noq for job in todo for point in job.points):
+        warn("noq writes no qlog, and a peer's lacks what came from it")
     if as_json or as_iperf3:
         _require_one(todo, "--iperf3" if as_iperf3 else "--json")
     if cluster is not None:

@@ -53,6 +53,17 @@ class Plan:
         """Whether some application runs over QUIC."""
         return any(application["transport"] in QUIC for application in self.view["applications"])
 
+    @property
+    def has_noq(self) -> bool:
+        """Whether some end of QUIC is noq."""
+        nodes = self.view["nodes"]
+        return any(
+            (application.get(f"{side}_stack") or nodes[application[side]].get("stack") or {}).get("stack") == "noq"
+            for application in self.view["applications"]
+            if application["transport"] in QUIC
+            for side in ("client", "server")
+        )
+
     def json(self) -> str:
         """Canonical JSON: sorted keys, no spaces."""
         return self._json

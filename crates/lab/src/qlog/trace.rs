@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::mem::discriminant;
 use std::net::SocketAddr;
 
 use polypath_trace::qlog::{
@@ -149,10 +150,19 @@ impl Trace {
         for came in &datagram.packets {
             let dropped = notes.iter().find_map(|note| match note {
                 Note::Dropped {
+                    kind,
                     path,
                     number,
                     reason,
-                } if (*path, *number) == (came.path, came.header.number) => Some(*reason),
+                } if (*kind, *path, *number)
+                    == (
+                        discriminant(&came.header.kind),
+                        came.path,
+                        came.header.number,
+                    ) =>
+                {
+                    Some(*reason)
+                }
                 _ => None,
             });
             match dropped {

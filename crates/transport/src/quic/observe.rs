@@ -1,6 +1,8 @@
 //! What a trace needs to know of a connection beside the packets that it exchanges.
 
-use polypath_wire::quic::{ConnectionId, Packet, TransportParameters};
+use std::mem::{Discriminant, discriminant};
+
+use polypath_wire::quic::{ConnectionId, Kind, Packet, TransportParameters};
 
 use super::connection::{Connection, PROTOCOL};
 use super::crypto::Level;
@@ -26,6 +28,8 @@ pub enum Note {
     },
     /// A packet came and was of no use.
     Dropped {
+        /// Number spaces are apart by kind (RFC 9000 section 12.3).
+        kind: Discriminant<Kind>,
         /// Id of its path (RFC 10069), as the packet has it.
         path: u64,
         number: u64,
@@ -129,6 +133,7 @@ impl Connection {
     pub(super) fn note_drop(&mut self, packet: &Packet, reason: Discard) {
         if let Some(notes) = &mut self.notes {
             notes.push(Note::Dropped {
+                kind: discriminant(&packet.header.kind),
                 path: packet.path,
                 number: packet.header.number,
                 reason,

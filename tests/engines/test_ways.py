@@ -222,3 +222,15 @@ def test_what_does_not_go_together_is_named(
     with pytest.raises(ScenarioError) as caught:
         parsed(n, k, ways, application, head)
     assert str(caught.value).startswith(message)
+
+
+def test_both_ends_of_a_way_have_one_version_of_ip() -> None:
+    """One interface has an address of IPv6 alone, and none of the other end's has."""
+    text = (
+        'duration = "1 s"\nrouting = "ecmp"\n[topology]\nkind = "bcube"\nn = 3\nk = 1\nways = 4\nrate = "10 Mbps"\n'
+        '[host.h0.interface.eth1]\naddress = "2001:db8::1"\n'
+        '[[application]]\nkind = "bulk"\nclient = "h0"\nserver = "h4"\ntransport = "mptcp"\n'
+    )
+    ends = polypath.run(Scenario.parse(text, "x")).table("subflow_ends").select("source", "destination")
+    assert 1 <= ends.height < 4
+    assert not [pair for pair in ends.iter_rows() if ":" in "".join(pair)]

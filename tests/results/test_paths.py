@@ -2,8 +2,10 @@
 
 import pytest
 
-from polypath.results import paths
+import polypath
+from polypath.results import paths, points
 from polypath.results.routing import PathOfSubflow, Routing
+from polypath.results.summary import summary
 from polypath.scenario import Scenario
 
 NETWORK = """
@@ -39,7 +41,9 @@ def found(text: str, *ends: str) -> tuple[dict[str, object], list[PathOfSubflow]
     plan = Scenario.parse(text, "x").plan().data
     server = next(node for node in plan["nodes"] if node["name"] == "server")
     address = server["interfaces"][0]["addresses"][0]
-    return plan, Routing(plan).of_connection(plan["applications"][0], [(end, address) for end in ends])
+    client = plan["nodes"][plan["applications"][0]["client"]]
+    sources = {each["name"]: each["addresses"][0] for each in client["interfaces"]}
+    return plan, Routing(plan).of_subflows((sources.get(end, "192.0.2.1"), address) for end in ends)
 
 
 def test_routes_rates_and_times() -> None:
@@ -94,7 +98,7 @@ def test_the_last_link_is_that_of_the_address() -> None:
     plan = Scenario.parse(NETWORK + DIRECT.replace('["b", "a"]', '["b", "server:eth1"]'), "x").plan().data
     application = plan["applications"][0]
     addresses = [interface["addresses"][0] for interface in plan["nodes"][1]["interfaces"]]
-    ways = Routing(plan).of_connection(application, [("eth0", address) for address in addresses])
+    ways = Routing(plan).of_subflows((application["source"], address) for address in addresses)
     names = [[plan["links"][hop.link]["name"] for hop in path.hops] for path in ways]
     assert names == [["wifi", "short"], ["wifi", "long", "direct"]]
 
@@ -155,3 +159,32 @@ def test_links_are_those_towards_the_end_that_most_bytes_go_to(application: str,
     network = "[host.client]\n[host.server]\n[link.a]\nends = ['client', 'server']\n"
     plan = Scenario.parse(f"{network}[[application]]\n{application}\n", "a.toml").plan().view
     assert paths.is_reverse(plan["applications"][0]) == reverse
+
+
+ADDRESSES = """
+host.client.interface.eth0.address = ["10.0.0.1", "10.0.0.3"]
+host.server.interface.eth0.address = "10.0.9.1"
+router.r = {}
+router.q = {}
+link.c = { ends = ["client:eth0", "r"], rate = "100 Mbps", delay = "1 ms" }
+link.x = { ends = ["r:x", "q:x"], rate = "10 Mbps", delay = "5 ms" }
+link.y = { ends = ["r:y", "q:y"], rate = "10 Mbps", delay = "20 ms" }
+link.s = { ends = ["q", "server:eth0"], rate = "100 Mbps", delay = "1 ms" }
+route = [
+    { node = "r", source = "10.0.0.3/32", destination = "10.0.9.1/32", interface = "y" },
+    { node = "q", destination = "10.0.0.3/32", interface = "y" },
+]
+duration = "1 s"
+[[application]]
+name = "up"
+kind = "bulk"
+transport = "mptcp"
+client_stack = { path_manager = "fullmesh" }
+"""
+
+
+def test_each_address_of_an_interface_has_its_own_way() -> None:
+    recording = polypath.run(Scenario.parse(ADDRESSES, "x"))
+    (row,) = points.rows(summary(recording), recording.plan)
+    assert row["links_mbps"] == 20
+    assert row["rtt_s"] == pytest.approx(0.044)

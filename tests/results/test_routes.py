@@ -166,3 +166,25 @@ def test_a_medium_with_a_link_is_no_doubt() -> None:
     text = TWO_PATHS.replace('backward = { rate = "5 Mbps" }\n', "")
     text = text.replace('rate = "20 Mbps"', 'wifi = { medium = "air", mcs = 7 }')
     assert doubts(text + "[medium.air]\n") == []
+
+
+TWO_SERVERS = """
+[host.client]
+[host.server]
+[router.r]
+[link.p0]
+ends = ["client", "r"]
+[link.s0]
+ends = ["r", "server"]
+[link.s1]
+ends = ["r", "server"]
+[[application]]
+kind = "bulk"
+transport = "TRANSPORT"
+"""
+
+
+def test_no_path_of_quic_leads_to_an_address_that_nobody_announces() -> None:
+    first, second = (routes.routes(plan_of(TWO_SERVERS.replace("TRANSPORT", each))) for each in ("mpquic", "mptcp"))
+    assert [route.first for route in first] == [True]
+    assert len(second) == 2

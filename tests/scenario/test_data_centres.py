@@ -141,6 +141,10 @@ def test_another_seed_is_another_jellyfish_and_every_switch_is_as_likely_a_neigh
             'kind = "jellyfish"\nswitches = 4\ndegree = 4\n',
             "x.toml:4: topology: a switch is joined to at most 3",
         ),
+        (
+            'kind = "jellyfish"\nswitches = 4\ndegree = 1\n',
+            "x.toml:4: topology: with one link each, 4 switches are not connected; take a degree of 2 or more",
+        ),
         ('kind = "three-levels"\n', "x.toml:2: topology: unknown kind 'three-levels'; did you mean 'three-level'?"),
     ],
 )

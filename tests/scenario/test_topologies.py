@@ -152,5 +152,5 @@ def test_every_topology_is_listed_and_pictured(kind: str) -> None:
 @pytest.mark.parametrize(("routing", "known"), [("shortest-path", True), ("ecmp", False), ("in-turn", False)])
 def test_what_links_carry_is_known_where_flows_have_no_choice(routing: str, known: bool) -> None:
     plan = Scenario.parse(f'routing = "{routing}"\n' + PARALLEL + BULK, "x").plan().data
-    found = Routing(plan).of_connection(plan["applications"][0], [("eth0", plan["applications"][0]["destination"])])
+    found = Routing(plan).of_subflows([(plan["applications"][0]["source"], plan["applications"][0]["destination"])])
     assert [len(path.hops) for path in found] == ([4] if known else [])

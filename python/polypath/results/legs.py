@@ -11,6 +11,7 @@ from typing import Any
 
 from polypath.results.metrics import Connection, Side
 from polypath.results.recording import Recording
+from polypath.results.routing import address_of
 
 
 @dataclass(frozen=True)
@@ -53,17 +54,12 @@ def _moves(recording: Recording, of: Connection) -> dict[tuple[int, Side], list[
     found: dict[tuple[int, Side], list[_Move]] = {}
     for row in events.sort("time_ns", maintain_order=True).iter_rows(named=True):
         side: Side = "client" if row["host"] == client else "server"
-        found.setdefault((row["subflow"], side), []).append((row["time_ns"], _address(row["detail"])))
+        found.setdefault((row["subflow"], side), []).append((row["time_ns"], address_of(row["detail"])))
     return found
 
 
 def _at(legs: Legs, time_ns: int) -> str:
     return legs.clients[bisect_right(legs.turns, time_ns)]
-
-
-def _address(end: str) -> str:
-    """Of address:port, [address]:port for IPv6."""
-    return end.rpartition(":")[0].strip("[]")
 
 
 def _first(plan: Mapping[str, Any], of: Connection, move: _Move) -> str:

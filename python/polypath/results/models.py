@@ -15,7 +15,7 @@ import polars as pl
 from polypath.results import metrics, paths
 from polypath.results.measures import Figure
 from polypath.results.recording import Recording
-from polypath.results.routing import PathOfSubflow, Routing
+from polypath.results.routing import PathOfSubflow, Routing, address_of
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ def _found(recording: Recording, connection: str) -> tuple[list[PathOfSubflow], 
     of = metrics.connection(recording, connection)
     application = recording.plan["applications"][of.application]
     ends = [
-        (subflow.interface, subflow.destination.rpartition(":")[0].strip("[]"))
+        (address_of(subflow.source), address_of(subflow.destination))
         for subflow in metrics.subflows(recording, of)
         if subflow.established_ns is not None
     ]
     routing = recording.once("routing", lambda: Routing(recording.plan))
-    return routing.of_connection(application, ends), paths.is_reverse(application)
+    return routing.of_subflows(ends), paths.is_reverse(application)
 
 
 def _paths(recording: Recording, connection: str) -> tuple[float | None, float | None]:

@@ -25,7 +25,7 @@ from typing import Any, Final
 import polars as pl
 
 from polypath.results import paths
-from polypath.results.routing import Routing
+from polypath.results.routing import Routing, address_of
 
 
 @dataclass(frozen=True)
@@ -149,12 +149,11 @@ def rows(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, 
 def _by_the_plan(
     connection: Mapping[str, Any], plan: Mapping[str, Any], application: Mapping[str, Any], routing: Routing
 ) -> dict[str, float | None]:
-    ends = [
-        (subflow["interface"], subflow["destination"].rpartition(":")[0].strip("[]"))
+    found = routing.of_subflows(
+        (address_of(subflow["source"]), address_of(subflow["destination"]))
         for subflow in connection["subflows"]
         if subflow["established_s"] is not None
-    ]
-    found = routing.of_connection(application, ends)
+    )
     rate = paths.rate_bps(plan, found, reverse=paths.is_reverse(application))
     rtt = max((path.rtt_s for path in found), default=None)
     return {

@@ -134,7 +134,9 @@ def _pairs(
     if managers[0] in FIRST_PAIR | GATEWAYS:
         return
     sources = _addresses(plan, application["client"])
-    destinations = [first[1]] if managers[1] in FIRST_PAIR | GATEWAYS else _addresses(plan, application["server"])
+    # no frame of QUIC announces an address
+    alone = application["transport"] == "mpquic" or managers[1] in FIRST_PAIR | GATEWAYS
+    destinations = [first[1]] if alone else _addresses(plan, application["server"])
     for source in sources:
         for destination in _matching(destinations, source):
             if (source, destination) != first:

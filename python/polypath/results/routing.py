@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -35,6 +34,11 @@ class PathOfSubflow:
     rtt_s: float
 
 
+def address_of(end: str) -> str:
+    """Of address:port; [address]:port for IPv6."""
+    return end.rpartition(":")[0].strip("[]")
+
+
 class Undetermined(MetricError):
     """Which of several equal paths is taken is up to the run."""
 
@@ -55,31 +59,20 @@ class Routing:
         """The node and the interface that have an address."""
         return self._owners.get(address)
 
-    def of_connection(self, application: Mapping[str, Any], ends: Sequence[tuple[str, str]]) -> list[PathOfSubflow]:
-        """The paths of subflows, each given by its interface at the client and its destination's address.
+    def of_subflows(self, ends: Iterable[tuple[str, str]]) -> list[PathOfSubflow]:
+        """The paths of subflows, each given by its two addresses.
 
         A subflow that the plan has no way for is left out. None at all where some flow has a choice of paths.
         """
         try:
-            found = [self.way(int(application["client"]), interface, address) for interface, address in ends]
+            found = [self.between(source, destination) for source, destination in ends]
         except Undetermined:
             return []
         return [path for path in found if path is not None]
 
-    def way(self, client: int, interface: str, address: str) -> PathOfSubflow | None:
-        """From a host's interface to an address; None where no way leads there.
-
-        The packets' source is the interface's first address of that IP version. Raises Undetermined where the run
-        chooses among several ways.
-        """
-        version = ipaddress.ip_address(address).version
-        interfaces = self._plan["nodes"][client]["interfaces"]
-        owned = next((each["addresses"] for each in interfaces if each["name"] == interface), ())
-        source = next((each for each in owned if ipaddress.ip_address(each).version == version), None)
-        return None if source is None else self.between(source, address)
-
     def between(self, source: str, destination: str) -> PathOfSubflow | None:
-        """From one address to another; None where no way leads there. Raises Undetermined as `way`."""
+        """From one address to another; None where no way leads there. Raises Undetermined where the run chooses among
+        several ways."""
         ends = self.owner(source), self.owner(destination)
         if ends[0] is None or ends[1] is None:
             return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
 from typing import Literal
 
 from polypath.scenario.algorithms import Algorithm
@@ -37,9 +38,9 @@ class Ways:
             return []
         found = []
         for way in self._topology.between(client, server):
-            here, there = self._address(client, way.client), self._address(server, way.server)
-            found.append((here, there))
-            self._keep(way, here, there)
+            for here, there in self._addresses(client, way.client, server, way.server):
+                found.append((here, there))
+                self._keep(way, here, there)
         return found if application.transport == "mptcp" else found[:1]
 
     def _keep(self, way: Way, here: Address, there: Address) -> None:
@@ -56,10 +57,13 @@ class Ways:
         (found,) = (interface for node, interface in self._ends[link] if node == host and interface is not None)
         return found
 
-    def _address(self, host: str, link: str) -> Address:
-        addresses = self._hosts[host].interface[self._interface(host, link)].address
-        assert addresses
-        return addresses[0]
+    def _addresses(self, client: str, on: str, server: str, there: str) -> Iterator[Pair]:
+        """The first two of one IP version, if there are any."""
+        ends = [
+            self._hosts[host].interface[self._interface(host, link)].address or ()
+            for host, link in ((client, on), (server, there))
+        ]
+        yield from islice(((one, other) for one, other in product(*ends) if one.version == other.version), 1)
 
 
 def opening(pairs: Sequence[Pair], side: Literal["client", "server"] | str) -> Algorithm:

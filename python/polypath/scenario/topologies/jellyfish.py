@@ -32,6 +32,9 @@ class Jellyfish(Topology):
         if self.degree >= self.switches:
             message = f"a switch is joined to at most {self.switches - 1} others here, and the degree is {self.degree}"
             raise fault(message, at=("degree",))
+        if self.degree == 1 and self.switches > 2:
+            message = f"with one link each, {self.switches} switches are not connected; take a degree of 2 or more"
+            raise fault(message, at=("degree",))
         return self
 
     def made(self) -> Network:

@@ -188,3 +188,28 @@ def test_each_address_of_an_interface_has_its_own_way() -> None:
     (row,) = points.rows(summary(recording), recording.plan)
     assert row["links_mbps"] == 20
     assert row["rtt_s"] == pytest.approx(0.044)
+
+
+ANOTHER_WAY_BACK = """
+host = { client = {}, server = {} }
+router = { r1 = {}, r2 = {} }
+link.c1 = { ends = ["client", "r1"], rate = "2 Mbps", delay = "10 ms" }
+link.c2 = { ends = ["client", "r2"], rate = "10 Mbps", delay = "20 ms" }
+link.s1 = { ends = ["r1", "server"], rate = "10 Mbps", delay = "1 ms" }
+link.s2 = { ends = ["r2", "server"], rate = "10 Mbps", delay = "1 ms" }
+duration = "2 s"
+[[application]]
+kind = "bulk"
+transport = "tcp"
+reverse = true
+source = "10.0.1.1"
+destination = "10.0.2.2"
+"""
+
+
+def test_answers_may_take_another_way() -> None:
+    recording = polypath.run(Scenario.parse(ANOTHER_WAY_BACK, "x"))
+    (row,) = points.rows(summary(recording), recording.plan)
+    assert row["links_mbps"] == 2
+    assert 0.9 * row["links_mbps"] < row["goodput_mbps"] < row["links_mbps"]
+    assert row["rtt_s"] == pytest.approx(0.032)

@@ -20,21 +20,18 @@ def rate_bps(plan: Mapping[str, Any], paths: Sequence[PathOfSubflow], *, reverse
 
     graph = nx.DiGraph()
     for path in paths:
-        place: Any = "client"
-        for number, hop in enumerate(path.hops):
-            last = number == len(path.hops) - 1
-            direction = hop.direction if not reverse else "backward" if hop.direction == "forward" else "forward"
-            rate = plan["links"][hop.link][direction]["rate_bps"]
+        place: Any = "sender"
+        for hop in path.back if reverse else path.hops:
+            rate = plan["links"][hop.link][hop.direction]["rate_bps"]
             entry, leaving = ("in", hop), ("out", hop)
             graph.add_edge(place, entry)
             graph.add_edge(entry, leaving, **({} if rate is None else {"capacity": rate}))
-            place = "server" if last else leaving
-            if last:
-                graph.add_edge(leaving, place)
+            place = leaving
+        graph.add_edge(place, "receiver")
     if not graph:
         return None
     try:
-        return float(nx.maximum_flow_value(graph, "client", "server"))
+        return float(nx.maximum_flow_value(graph, "sender", "receiver"))
     except nx.NetworkXUnbounded:
         return None
 

@@ -47,7 +47,7 @@ class Route:
 
     @property
     def rtt_s(self) -> float | None:
-        """Propagation alone, there and back on the way there."""
+        """Propagation alone, there and back."""
         return None if self.there is None else self.there.rtt_s
 
 

@@ -20,7 +20,7 @@ _READ = ("nodes", "links", "routes", "routing", "controller", "bridging")
 
 @dataclass(frozen=True)
 class Hop:
-    """A link in the direction from client to server."""
+    """A link in the direction in which packets cross it."""
 
     link: int
     direction: Direction
@@ -28,9 +28,11 @@ class Hop:
 
 @dataclass(frozen=True)
 class PathOfSubflow:
-    """The way of one subflow, from client to server."""
+    """The way of one subflow, from client to server, and of what answers."""
 
     hops: tuple[Hop, ...]
+    #: Where the run chooses among several, or none leads there, the way there once more.
+    back: tuple[Hop, ...]
     rtt_s: float
 
 
@@ -79,9 +81,19 @@ class Routing:
         hops = self._hops(ends[0], ends[1], source, destination)
         if hops is None:
             return None
-        links = [self._plan["links"][hop.link] for hop in hops]
-        delay = sum(link[way]["delay_ns"] for link in links for way in ("forward", "backward"))
-        return PathOfSubflow(hops, delay / SECOND)
+        back = self._back(ends[0], ends[1], source, destination) or tuple(
+            Hop(hop.link, "backward" if hop.direction == "forward" else "forward") for hop in reversed(hops)
+        )
+        delay = sum(self._plan["links"][hop.link][hop.direction]["delay_ns"] for hop in (*hops, *back))
+        return PathOfSubflow(hops, back, delay / SECOND)
+
+    def _back(
+        self, here: tuple[int, int], there: tuple[int, int], source: str, destination: str
+    ) -> tuple[Hop, ...] | None:
+        try:
+            return self._hops(there, here, destination, source)
+        except Undetermined:
+            return None
 
     def _hops(
         self, here: tuple[int, int], there: tuple[int, int], source: str, destination: str

@@ -67,6 +67,15 @@ def test_what_has_no_route_yet_waits_for_one_or_is_unreachable(linux: Run) -> No
     assert recording.table("connection_ends")["state"].to_list() == ["unreachable"]
 
 
+def test_an_interface_that_is_down_loses_what_is_sent_by_its_addresses(linux: Run) -> None:
+    recording = linux("interface_down")
+    # 125 packets a second, in the first second
+    assert recording.table("datagrams")["received_packets"].to_list() == [125, 125]
+    links = recording.table("link_ends").filter(direction="forward")
+    # IPv6 itself says which groups it listens to
+    assert dict(links.select("name", "sent_packets").rows())["fast"] < 10
+
+
 def test_the_same_run_twice_is_the_same(linux: Run, tmp_path: Path) -> None:
     found = []
     for name in ("a", "b"):

@@ -17,6 +17,8 @@ from polypath.engines.namespaces.wires import NO_IPV6, Wires
 _TABLE = 1000
 _STATIC_RULE = 1000
 _SOURCE_RULE = 20000
+#: The metric that comes after all others.
+_LAST_METRIC = 2**32 - 1
 #: RFC 8200 section 5.
 _LEAST_IPV6_MTU = 1280
 
@@ -91,6 +93,7 @@ class Setup:
             lines.append(f"link set {device} up")
         if devices:
             self._script.lines.append(f"ip netns exec {namespace(node)} ./guest offload {' '.join(devices)}")
+        lines += [line for out, line in self._routes[node] if out is None and line.startswith("route")]
         for end in self.network.ends(node):
             self.revival[end] = [
                 *self._neighbours(end),
@@ -146,6 +149,8 @@ class Setup:
             yield None, f"-{version} rule add pref {preference}{of} to {prefix} lookup {table}"
             for address, hop in reached.items():
                 yield hop.out, self._route(node, address, hop, table)
+                # With an interface that goes down its routes go, and another table would have the address.
+                yield None, f"route replace unreachable {address} metric {_LAST_METRIC} table {table}"
 
     def _rules(self, node: int) -> Iterator[tuple[int, Any, Any, int]]:
         """Preference, source, destination and outgoing interface: the Plan's routes, then each host's own addresses."""

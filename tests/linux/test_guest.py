@@ -69,11 +69,23 @@ def test_what_has_no_route_yet_waits_for_one_or_is_unreachable(linux: Run) -> No
 
 def test_an_interface_that_is_down_loses_what_is_sent_by_its_addresses(linux: Run) -> None:
     recording = linux("interface_down")
-    # 125 packets a second, in the first second
-    assert recording.table("datagrams")["received_packets"].to_list() == [125, 125]
+    # 125 packets a second, of which those of the first second arrive
+    counted = recording.table("datagrams").select("sent_packets", "received_packets")
+    assert counted.rows() == [(250, 125), (250, 125)]
     links = recording.table("link_ends").filter(direction="forward")
     # IPv6 itself says which groups it listens to
     assert dict(links.select("name", "sent_packets").rows())["fast"] < 10
+
+
+def test_the_last_datagrams_are_waited_for(linux: Run, scenario: Callable[..., Scenario]) -> None:
+    """For a second, as in the simulator; nothing is sent after the run's end."""
+    for duration, own, last in (("4 s", "1 s", 2_000_000_000), ("1500 ms", "2 s", 1_500_000_000)):
+        each = (f"application.{name}.duration={own}" for name in ("four", "six"))
+        mine = (f"duration={duration}", "link.slow.delay=400 ms", *each)
+        both = [linux("interface_down", *mine), get("sim").run(scenario("interface_down", *mine).plan(), Options())]
+        ours, theirs = (each.table("datagrams").select("sent_packets", "received_packets").rows() for each in both)
+        assert ours == theirs
+        assert both[0].metadata.end_ns == pytest.approx(last, abs=1_000_000)
 
 
 def test_the_same_run_twice_is_the_same(linux: Run, tmp_path: Path) -> None:

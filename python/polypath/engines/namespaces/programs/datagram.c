@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #define LARGEST 65507
+/* How long the last datagram is waited for. */
+#define PATIENCE SECOND
 
 static uint64_t sent, received, received_bytes;
 static int64_t delays;
@@ -64,11 +66,20 @@ static void send_one(struct peer *to, size_t length)
 {
 	int64_t now = now_ns();
 
+	/* lost at this host or later, it was sent */
+	sent++;
 	if (!reach(to))
 		return;
 	memcpy(bytes, &now, sizeof(now));
-	if (send(to->descriptor, bytes, length, 0) >= 0 || errno == ECONNREFUSED)
-		sent++;
+	send(to->descriptor, bytes, length, 0);
+}
+
+static void wait_until(int64_t until)
+{
+	while (!stopped && now_ns() < until) {
+		wait_for(-1, 0, until < next_sample ? until : next_sample);
+		sample_until(now_ns());
+	}
 }
 
 static void send_all(struct peer *to, int count, char **argument)
@@ -87,13 +98,13 @@ static void send_all(struct peer *to, int count, char **argument)
 			pause = due + exponential(&state, on);
 			continue;
 		}
-		while (!stopped && now_ns() < due) {
-			wait_for(-1, 0, due < next_sample ? due : next_sample);
-			sample_until(now_ns());
-		}
+		wait_until(due);
+		if (stopped)
+			return;
 		send_one(to, length < LARGEST ? length : LARGEST);
 		due += gap;
 	}
+	wait_until(ends + PATIENCE);
 }
 
 static void receive_all(int descriptor)

@@ -402,6 +402,35 @@ def test_a_dead_peer_is_given_up_when_it_is_in_the_simulator(
     assert ends["sim"] == pytest.approx(ends["linux"], rel=0.05)
 
 
+HALF_CLOSED = """
+duration = "8 s"
+[defaults]
+profile = "linux"
+user_timeout = "2 s"
+[host.client]
+[host.server]
+[link.one]
+ends = ["client", "server"]
+rate = "10 Mbps"
+delay = "5 ms"
+[[application]]
+kind = "bulk"
+transport = "tcp"
+size = "10 MB"
+reverse_size = "1 kB"
+[[event]]
+at = "1 s"
+link = "one"
+up = false
+"""
+
+
+def test_a_connection_that_fails_after_the_peer_has_closed_is_not_finished(linux: Run) -> None:
+    plan = Scenario.parse(HALF_CLOSED, "half_closed").plan()
+    ours, theirs = (get(engine).run(plan, Options()).table("connection_ends") for engine in ("linux", "sim"))
+    assert ours["state"].to_list() == theirs["state"].to_list() == ["timed-out"]
+
+
 def test_segments_of_a_run_without_any_are_none(linux: Run) -> None:
     def cut(data: dict[str, Any]) -> None:
         for link in data["links"][:2]:

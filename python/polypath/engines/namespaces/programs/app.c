@@ -174,8 +174,8 @@ static bool accept_server(struct end *of)
 	return true;
 }
 
-/* Like a writer that blocks: what was not taken whole waits until the kernel says that there is room. */
-static void write_pending(struct end *of)
+/* Like a writer that blocks: what was not taken whole waits until the kernel says that there is room. Returns the connection's error. */
+static int write_pending(struct end *of)
 {
 	static uint8_t bytes[CHUNK];
 	struct session *session = &of->session;
@@ -188,15 +188,13 @@ static void write_pending(struct end *of)
 		taken = write(of->descriptor, bytes, length);
 		if (taken < 0) {
 			of->full = errno == EAGAIN;
-			if (errno == EAGAIN || errno == EINTR)
-				return;
-			session->pending = 0;
-			return;
+			return errno == EAGAIN || errno == EINTR ? 0 : errno;
 		}
 		of->full = (size_t)taken < length;
 		session->sent += taken;
 		session->pending -= taken;
 	}
+	return 0;
 }
 
 static int read_arrived(struct end *of, int64_t now)
@@ -236,15 +234,16 @@ static void serve(struct end *of, bool called, int64_t now)
 	bool was_at_end = session->at_end;
 	int error = was_at_end ? 0 : read_arrived(of, now);
 
+	if (!error && (called || session->arrived || session->at_end != was_at_end || now >= session->wake)) {
+		session->run(session, now);
+		session->arrived = 0;
+	}
+	if (!error)
+		error = write_pending(of);
 	if (error) {
 		finish(of, reason(error));
 		return;
 	}
-	if (called || session->arrived || session->at_end != was_at_end || now >= session->wake) {
-		session->run(session, now);
-		session->arrived = 0;
-	}
-	write_pending(of);
 	if (session->closing && !session->pending && !of->shut) {
 		shutdown(of->descriptor, SHUT_WR);
 		of->shut = true;

@@ -332,6 +332,17 @@ def test_segments_are_acknowledged_as_often_as_in_the_simulator(linux: Run) -> N
     assert 1.7 < segments_per_ack("sim", "40 ms") == pytest.approx(segments_per_ack("linux", "40 ms"), rel=0.05)
 
 
+@pytest.mark.parametrize("transport", ["tcp", "mptcp"])
+def test_what_is_lost_or_selectively_acknowledged_is_not_in_flight(linux: Run, transport: str) -> None:
+    """So that as many packets as the window has are, in recovery, too."""
+    settings = ("defaults.profile=linux", f"application.iperf.transport={transport}", "duration=5 s")
+    lossy = ("link.path0.queue=30 packets", "link.path0.loss=1 %")
+    plan = labs.get("aggregation").scenario().with_settings([*settings, *lossy]).plan()
+    samples = get("linux").run(plan, Options()).table("subflows").filter(side="client")
+    assert samples["retransmitted_bytes"].max() > 0  # type: ignore[operator]
+    assert samples.filter(pl.col("in_flight_packets") > pl.col("cwnd_packets")).is_empty()
+
+
 DARK_FOR_A_SECOND = """
 [[event]]
 at = "3 s"

@@ -64,6 +64,14 @@ static uint32_t receive_window(const struct subflow_tcp *tcp)
 	return window;
 }
 
+/* Linux, tcp_packets_in_flight; a socket that ended in an error has no packets, but still the other counts (tcp_write_queue_purge). */
+static uint32_t in_flight(const struct tcp_info *info)
+{
+	if (!info->tcpi_unacked)
+		return 0;
+	return info->tcpi_unacked - info->tcpi_sacked - info->tcpi_lost + info->tcpi_retrans;
+}
+
 static void print_subflow(FILE *log, int64_t now, uint32_t id, const struct addresses *address,
 			  const struct subflow_tcp *tcp)
 {
@@ -74,7 +82,7 @@ static void print_subflow(FILE *log, int64_t now, uint32_t id, const struct addr
 	fputc(' ', log);
 	print_address(log, &address->remote);
 	fprintf(log, " %u %u %u %u %u %u %llu %llu %llu %llu %u\n", info->tcpi_state, info->tcpi_snd_cwnd,
-		info->tcpi_snd_ssthresh, info->tcpi_rtt, info->tcpi_rttvar, info->tcpi_unacked,
+		info->tcpi_snd_ssthresh, info->tcpi_rtt, info->tcpi_rttvar, in_flight(info),
 		(unsigned long long)info->tcpi_bytes_sent, (unsigned long long)info->tcpi_bytes_acked,
 		(unsigned long long)info->tcpi_bytes_received, (unsigned long long)info->tcpi_bytes_retrans,
 		receive_window(tcp));

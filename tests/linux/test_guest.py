@@ -280,6 +280,33 @@ def test_nothing_is_left_of_a_run_that_was_killed(
     assert not folder.exists()
 
 
+def test_an_interrupted_run_has_what_came_until_then(
+    linux: Run, scenario: Callable[..., Scenario], tmp_path: Path
+) -> None:
+    code = (
+        "import sys; from polypath.engines.linux import LinuxEngine; from polypath.scenario import Plan;"
+        "from pathlib import Path; LinuxEngine().run(Plan.load(Path(sys.argv[1]))).save(Path(sys.argv[2]))"
+    )
+    path = tmp_path / "plan.json"
+    long = ("duration=1000 s", "application.cbr.duration=900 s", "application.ping.count=9000")
+    scenario("late_route", *long).plan(None).save(path)
+    with subprocess.Popen([sys.executable, "-c", code, str(path), str(tmp_path / "out")]) as runner:
+        folder = wait(lambda: _leftovers(runner.pid))[0]
+        log = folder / "out" / "app-2-client"
+        wait(lambda: log.exists() and log.stat().st_size > 1000)
+        runner.send_signal(signal.SIGINT)
+    recording = Recording.load(tmp_path / "out")
+    assert recording.metadata.interrupted
+    # answers come from 2 s on
+    end_ns, requests = recording.metadata.end_ns, recording.table("requests")
+    assert end_ns > 2_000_000_000
+    assert requests["delay_ns"].null_count() >= 10
+    assert abs(end_ns - requests["sent_ns"][-1]) < 200_000_000
+    sent, received, delay = recording.table("datagrams").select("^sent.*|received_p.*|delay.*$").row(0)
+    assert sent > received > 0
+    assert 10_000_000 < delay < 12_000_000
+
+
 def _leftovers(process: int) -> list[Path]:
     return list(Path(tempfile.gettempdir()).glob(f"polypath-linux-{process}-*"))
 

@@ -145,6 +145,7 @@ def _time(word: str) -> int | None:
 
 def read_app(path: Path) -> AppLog:
     log = AppLog()
+    echoes: dict[int, tuple[int, int]] = {}
     for kind, *words in _lines(path):
         match kind:
             case "S":
@@ -169,14 +170,18 @@ def read_app(path: Path) -> AppLog:
                 log.ended_ns, log.state = int(words[0]), words[1]
             case "W":
                 log.wrong_at = log.wrong_at if log.wrong_at is not None else int(words[0])
+            case "E":
+                echoes[int(words[0])] = int(words[1]), int(words[2])
             case "D":
                 sent, received, size, delays = map(int, words)
                 log.datagrams = (sent, received, size, delays)
             case "U":
-                at, sent, received, size, jitter = map(int, words)
+                at, sent, received, size, jitter, delays = map(int, words)
+                log.datagrams = (sent, received, size, delays)
                 log.datagram_samples[at] = DatagramSample(sent, received, size, None if jitter < 0 else jitter)
     if log.state is None and log.connections:
         log.received = log.connections[-1].delivered
+    log.requests += [echoes[number] for number in sorted(echoes)]
     return log
 
 

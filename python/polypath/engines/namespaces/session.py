@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from polypath.engines.base import EngineError
-from polypath.engines.namespaces import commands
+from polypath.engines.namespaces import commands, logs
 from polypath.engines.namespaces.job import Job
 from polypath.engines.namespaces.paths import clients
 from polypath.engines.namespaces.topology import namespace
@@ -188,9 +188,8 @@ class Session:
         said: list[bytes] = []
         if self.part(source, ["ping", f"destination={to}", f"count={count}", f"log={log}"], said.append):
             raise EngineError(_words(said).removeprefix("guest: "))
-        lines = (self.folder / log).read_text(encoding="utf-8").splitlines()
-        delays = [int(line.split()[2]) for line in lines if line.startswith("R ")]
-        return [None if delay < 0 else delay for delay in delays]
+        requests = logs.read_app(self.folder / log).requests
+        return [None if delay < 0 else delay for _, delay in requests]
 
 
 def first_address(plan: Mapping[str, Any], node: int) -> str:

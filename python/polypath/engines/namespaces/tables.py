@@ -132,8 +132,16 @@ class Tables:
         try:
             return int((self.out / "end").read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            times = [sample.time_ns for each in self.connections for sample in each.log["client"].connections]
-            return max(times, default=0)
+            return max(self._told(), default=0)
+
+    def _told(self) -> Iterator[int]:
+        """Times at which an application told something; of a run that was cut off, the last is its end."""
+        for index in range(len(self.plan["applications"])):
+            for side in _SIDES:
+                log = logs.read_app(self.out / log_name(index, side))
+                yield from (sample.time_ns for sample in log.connections)
+                yield from log.datagram_samples
+                yield from (sent if delay < 0 else sent + delay for sent, delay in log.requests)
 
     def _event(self, time_ns: int, kind: str, host: str, connection: int | None = None, **more: Any) -> None:
         row = {"subflow": None, "link": None, "value": None, "detail": ""} | more

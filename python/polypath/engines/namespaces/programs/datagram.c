@@ -2,8 +2,8 @@
  *
  * Options: side= source= destination= port= log= sample= rate= packet= duration= on= off= seed=; on=0: constant rate. A
  * datagram carries the time at which it was sent. The log, at each multiple of sample=: U time, packets sent, packets
- * received, bytes received, jitter (-1: not known yet); its last line: D packets sent, packets received, bytes received,
- * sum of delays.
+ * received, bytes received, jitter (-1: not known yet), sum of delays; its last line: D packets sent, packets received,
+ * bytes received, sum of delays.
  */
 
 #define _GNU_SOURCE
@@ -46,9 +46,9 @@ static int64_t exponential(uint64_t *state, int64_t mean)
 static void sample_until(int64_t now)
 {
 	for (; next_sample <= now; next_sample += interval)
-		fprintf(log_file, "U %lld %llu %llu %llu %lld\n", (long long)next_sample, (unsigned long long)sent,
+		fprintf(log_file, "U %lld %llu %llu %llu %lld %lld\n", (long long)next_sample, (unsigned long long)sent,
 			(unsigned long long)received, (unsigned long long)received_bytes,
-			(long long)(jitter < 0 ? -1 : jitter >> 4));
+			(long long)(jitter < 0 ? -1 : jitter >> 4), (long long)delays);
 }
 
 static void arrived(int64_t delay)

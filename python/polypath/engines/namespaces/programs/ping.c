@@ -1,5 +1,5 @@
 /* ping: echo requests at an interval. Options: source= destination= log= interval= payload= count= duration=.
- * The log has a line R time delay for each request, delay -1 where it was not answered.
+ * The log has a line E number time delay when a request is sent, delay -1, and another when it is answered.
  */
 
 #define _GNU_SOURCE
@@ -21,6 +21,7 @@
 
 static int64_t *sent_at, *delay;
 static uint64_t asked, answers;
+static FILE *log_file;
 static bool six;
 static uint16_t identity;
 
@@ -33,6 +34,12 @@ static uint16_t checksum(const uint8_t *bytes, size_t length)
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
 	return htons(~sum);
+}
+
+static void tell(uint64_t number)
+{
+	fprintf(log_file, "E %llu %lld %lld\n", (unsigned long long)number, (long long)sent_at[number],
+		(long long)delay[number]);
 }
 
 static void ask(struct peer *to, size_t payload)
@@ -51,6 +58,7 @@ static void ask(struct peer *to, size_t payload)
 	delay[asked++] = -1;
 	if (reach(to) && send(to->descriptor, packet, sizeof(*header) + payload, 0) < 0 && errno == EMSGSIZE)
 		die("a payload of %zu bytes is too large", payload);
+	tell(asked - 1);
 }
 
 static void hear(int descriptor)
@@ -72,6 +80,7 @@ static void hear(int descriptor)
 		if (number < asked && delay[number] < 0) {
 			delay[number] = now_ns() - sent_at[number];
 			answers++;
+			tell(number);
 		}
 	}
 }
@@ -91,12 +100,12 @@ int ping_main(int count, char **argument)
 	int64_t duration = number_option(count, argument, "duration", -1);
 	uint64_t most = number_option(count, argument, "count", INT32_MAX);
 	size_t payload = number_option(count, argument, "payload", 56);
-	FILE *log = open_lines(need_option(count, argument, "log"));
 	struct peer peer = {0};
 
 	peer.remote_length = parse_address(need_option(count, argument, "destination"), 0, &peer.remote);
 	if (source)
 		peer.source_length = parse_address(source, 0, &peer.source);
+	log_file = open_lines(need_option(count, argument, "log"));
 	stop_on_signal();
 	six = peer.remote.ss_family == AF_INET6;
 	identity = number_option(count, argument, "stream", 0) + 1;
@@ -121,7 +130,5 @@ int ping_main(int count, char **argument)
 		ask(&peer, payload);
 	}
 	wait_until(peer.descriptor, now_ns() + PATIENCE, true);
-	for (uint64_t i = 0; i < asked; i++)
-		fprintf(log, "R %lld %lld\n", (long long)sent_at[i], (long long)delay[i]);
 	return 0;
 }

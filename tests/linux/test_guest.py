@@ -322,6 +322,7 @@ def test_iperf3_plays_an_application(linux: Run) -> None:
         received = ends[f"{side}_received_bytes"]
         other = ends[f"{'client' if side == 'server' else 'server'}_received_bytes"]
         assert other == 0
+        assert ends["last_byte_ns"] <= ends["end_ns"]  # the FIN is no byte
         # 2 s at 20 Mbps a path, without headers and slow start
         assert 0.7 < received * 8 / 40e6 / subflows < 1.1
 

@@ -26,18 +26,15 @@ def plays(application: Mapping[str, Any]) -> bool:
 def work(plan: Mapping[str, Any], application: Mapping[str, Any]) -> dict[str, Any]:
     """What iperf3 is to do, as options of the part `iperf3` of the programs. Raises EngineError."""
     given, name = application["work"], application["name"]
-    duration, size = given["duration_ns"], given.get("size_bytes")
-    if duration is not None and size is not None:
-        raise EngineError(f"iperf3 takes a duration or a size, and application '{name}' has both")
-    if size == 0:
-        raise EngineError(f"iperf3 sends without end for a size of 0 B, which application '{name}' has")
+    duration = given["duration_ns"]
+    if given.get("size_bytes") is not None:
+        raise EngineError(f"iperf3 ends at a size before all of it has arrived; give application '{name}' a duration")
     if duration is not None and duration % _SECOND:
         raise EngineError(f"iperf3 takes whole seconds, and application '{name}' has {duration / _SECOND:g} s")
-    if duration is None and size is None:
+    if duration is None:
         duration = math.ceil((plan["duration_ns"] - application["start_ns"]) / _SECOND) * _SECOND
     return {
         "duration": duration,
-        "size": size,
         "rate": given.get("rate_bps"),
         "block": given.get("block_bytes"),
         "reverse": int(given["reverse"]),

@@ -1,7 +1,7 @@
 /* iperf3: one end of an application that iperf3 itself plays; this part watches its data connection and logs as app.c does.
  *
- * Options: side=client|server transport=tcp|mptcp destination= port= log= sample= and at the client source= duration= size= rate=
- * block= reverse= congestion= nodelay= mptcp= (its flag for Multipath TCP; none: mptcp.so is loaded into it). Bytes count as received when
+ * Options: side=client|server transport=tcp|mptcp destination= port= log= sample= and at the client source= duration= rate= block=
+ * reverse= congestion= nodelay= mptcp= (its flag for Multipath TCP; none: mptcp.so is loaded into it). Bytes count as received when
  * the kernel has handed them over; first and last byte are told to LOOK nanoseconds. What iperf3 prints goes to the log's name and .json.
  */
 
@@ -58,17 +58,12 @@ static void add_option(char **word, const char *flag, const char *value)
 
 static void client_words(char **word, int count, char **argument)
 {
-	int64_t duration = number_option(count, argument, "duration", 0), size = number_option(count, argument, "size", 0);
-
 	add_option(word, "-c", need_option(count, argument, "destination"));
 	add_option(word, "-B", text_option(count, argument, "source", NULL));
 	add_option(word, "-C", text_option(count, argument, "congestion", NULL));
 	add_option(word, "-b", text_option(count, argument, "rate", NULL));
 	add_option(word, "-l", text_option(count, argument, "block", NULL));
-	if (size)
-		add_option(word, "-n", format("%" PRId64, size));
-	else
-		add_option(word, "-t", format("%" PRId64, duration / SECOND));
+	add_option(word, "-t", format("%" PRId64, number_option(count, argument, "duration", 0) / SECOND));
 	if (number_option(count, argument, "reverse", 0))
 		add(word, "-R");
 	if (number_option(count, argument, "nodelay", 0))

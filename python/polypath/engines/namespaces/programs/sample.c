@@ -15,6 +15,8 @@
 #define FULL_INFO 4
 #define FALLBACK 1u
 #define MAX_SUBFLOWS 80
+/* The states time-wait, close-wait, last-ack and closing: the kernel has counted the peer's FIN as a byte. */
+#define FIN_RECEIVED (1u << 6 | 1u << 8 | 1u << 9 | 1u << 11)
 
 /* struct tcp_info up to tcpi_rcv_wnd, which the host's header may not have */
 struct subflow_tcp {
@@ -166,7 +168,7 @@ uint64_t received_bytes(int descriptor, bool mptcp)
 	if (mptcp && !read_full(descriptor) && !(state.full.connection.flags & FALLBACK))
 		total = state.full.connection.bytes_received;
 	else if (!getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &tcp, &length))
-		total = tcp.base.tcpi_bytes_received;
+		total = tcp.base.tcpi_bytes_received - (FIN_RECEIVED >> tcp.base.tcpi_state & 1);
 	else
 		return 0;
 	ioctl(descriptor, SIOCINQ, &waits);

@@ -92,6 +92,9 @@ class Tables:
         self.out = out
         self.rows: dict[str, list[Row]] = {name: [] for name in schema.TABLES}
         self.nodes = self.plan["nodes"]
+        self._addresses = [
+            {address for interface in node["interfaces"] for address in interface["addresses"]} for node in self.nodes
+        ]
         self.connections = list(self._read_connections())
         self.end_ns = self._end()
         self._paths()
@@ -167,10 +170,12 @@ class Tables:
                     self._path_event(table["name"], node, known, event)
 
     def _of(self, node: int, event: PathEvent) -> _Connection | None:
-        side = "server" if event.server_side else "client"
+        side, peer = ("server", "client") if event.server_side else ("client", "server")
         port = (event.local if event.server_side else event.remote)[1]
         for connection in self.connections:
             if connection.settings[side] != node or connection.settings["port"] != port:
+                continue
+            if event.remote[0] not in self._addresses[connection.settings[peer]]:
                 continue
             # iperf3 has another connection to the same port, for control, which is not the application's
             ends = (event.remote, event.local) if event.server_side else (event.local, event.remote)

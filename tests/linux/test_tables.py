@@ -66,6 +66,24 @@ port = 80
 size = "1 kB"
 """
 
+TWO_LINKS = """
+duration = "3 s"
+[defaults]
+path_manager = "fullmesh"
+[host.{}]
+[host.{}]
+[host.client.interface.eth1]
+backup = true
+[link.one]
+ends = ["client:eth0", "server:eth0"]
+[link.two]
+ends = ["client:eth1", "server:eth1"]
+[[application]]
+kind = "bulk"
+client = "client"
+server = "server"
+"""
+
 
 def test_two_servers_may_have_the_same_port(read: Read) -> None:
     scenario = Scenario.parse(TWO_SERVERS, "two")
@@ -85,3 +103,33 @@ def test_two_servers_may_have_the_same_port(read: Read) -> None:
         },
     )
     assert found["events"].select("host", "connection").rows() == [("client", 1), ("two", 1)]
+
+
+@pytest.mark.parametrize("order", [("client", "server"), ("server", "client")])
+def test_a_subflow_is_a_backup_where_either_side_was_told(read: Read, order: tuple[str, str]) -> None:
+    described = TWO_LINKS.format(*order)
+    scenario = Scenario.parse(described, "backup")
+    place = hosts(scenario)
+    first, second, third = (
+        ("10.0.0.1:1025", "10.0.0.2:5001"),
+        ("10.0.1.1:1026", "10.0.1.2:5001"),
+        ("10.0.1.1:1027", "10.0.0.2:5001"),
+    )
+    log = [
+        f"S 1 {number} {local.replace(':', ' ')} {remote.replace(':', ' ')}" + " 2" + 10 * " 0"
+        for number, (local, remote) in enumerate((first, second, third))
+    ]
+    told = {
+        "client": [path_event(1, CREATED, *first), path_event(2, JOINED, *second)],
+        "server": [
+            path_event(1, CREATED, *first[::-1], server=True),
+            path_event(3, JOINED, *second[::-1], server=True, backup=True),
+        ],
+    }
+    files = {f"paths-{place[name]}": lines for name, lines in told.items()} | {"app-0-client": log, "end": ["9"]}
+    assert read(scenario, files)["subflow_ends"]["backup"].to_list() == [False, True, True]
+    told["server"] += [
+        path_event(4, PRIORITY, *second[::-1], server=True),
+        path_event(4, PRIORITY, *first[::-1], server=True, backup=True),
+    ]
+    assert read(scenario, files)["subflow_ends"]["backup"].to_list() == [True, False, True]

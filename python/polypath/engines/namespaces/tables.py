@@ -63,7 +63,8 @@ class _Subflow:
     server: Endpoint
     established_ns: int | None = None
     closed_ns: int | None = None
-    backup: bool = False
+    #: Whether each side was told by the other that it is a backup.
+    told: dict[str, bool] = field(default_factory=dict)
     last: dict[str, SubflowSample] = field(default_factory=dict)
 
 
@@ -195,7 +196,7 @@ class Tables:
             if at_client and event.kind == _SUBFLOW_CLOSED:
                 found.closed_ns = event.time_ns
             if event.kind != _SUBFLOW_CLOSED:
-                found.backup = event.backup
+                found.told["client" if at_client else "server"] = event.backup
         detail = event.remote[0] if event.kind == 6 else (f"error {event.error}" if event.error else "")
         self._event(event.time_ns, _KINDS[event.kind], host, connection.number, subflow=subflow, detail=detail)
 
@@ -256,7 +257,7 @@ class Tables:
                 "destination": subflow.server[0],
                 "destination_port": subflow.server[1],
                 "interface": interface,
-                "backup": subflow.backup,
+                "backup": any(subflow.told.values()) or (not subflow.told and self._asked(settings, subflow)),
                 "established_ns": client.established_ns if subflow.number == 0 else subflow.established_ns,
                 "closed_ns": subflow.closed_ns if subflow.closed_ns is not None else client.ended_ns,
             }
@@ -267,6 +268,13 @@ class Tables:
                 row[f"{side}_retransmitted_bytes"] = sample.retransmitted if sample else 0
                 row[f"{side}_reinjected_bytes"] = None
             self.rows["subflow_ends"].append(row)
+
+    def _asked(self, settings: Mapping[str, Any], subflow: _Subflow) -> bool:
+        """Whether a subflow that was not established asked to be a backup: by MP_JOIN, which the first has not."""
+        interfaces = self.nodes[settings["client"]]["interfaces"]
+        return subflow.number > 0 and any(
+            each["backup"] for each in interfaces if subflow.client[0] in each["addresses"]
+        )
 
     def _datagrams_and_requests(self) -> None:
         for index, settings in enumerate(self.plan["applications"]):

@@ -97,6 +97,8 @@ def _small_ipv6(plan: Plan) -> None:
         (_choose("scheduler", "roundrobin", num_segments=2), "num_segments=1 only, not 2"),
         (_choose("scheduler", "kbest", k=9), "not 9"),
         (_choose("scheduler", "ecf", variant="mptcp.org"), "variant=paper only, not mptcp.org"),
+        (_choose("scheduler", "ecf", beta=0.5), "beta=0.25 only, not 0.5"),
+        (_choose("scheduler", "blest", **{"lambda": 1.5}), "lambda=1.0 only, not 1.5"),
         (_choose("scheduler", "ecf", penalisation=True), "ecf with penalisation=false only, not true"),
         (
             _choose("scheduler", "linux", opportunistic_retransmission=True),

@@ -65,8 +65,8 @@ SCHEDULERS: Final[Mapping[str, _Name]] = {
     "roundrobin": _only("roundrobin", num_segments=1, cwnd_limited=True),
     "kbest": _suffixed("kbest", "k", (1, 2, 3, 4, 5, 6, 7, 8)),
     "balanced": _balanced,
-    "blest": _only("blest", variant="paper"),
-    "ecf": _only("ecf", variant="paper"),
+    "blest": _only("blest", variant="paper", **{"lambda": 1.0}),
+    "ecf": _only("ecf", variant="paper", beta=0.25),
 }
 
 #: Upstream has neither. `default` brings both, and stands for the kernel's own default scheduler all the same.

@@ -133,3 +133,23 @@ def test_a_subflow_is_a_backup_where_either_side_was_told(read: Read, order: tup
         path_event(4, PRIORITY, *first[::-1], server=True, backup=True),
     ]
     assert read(scenario, files)["subflow_ends"]["backup"].to_list() == [True, False, True]
+
+
+def test_what_comes_after_the_end_of_the_run_is_left_out(read: Read) -> None:
+    scenario = Scenario.parse(TWO_LINKS.format("client", "server"), "late")
+    ends = "10.0.0.1:1025", "10.0.0.2:5001"
+    files = {
+        "end": ["3000"],
+        "app-0-client": ["S 1 0 10.0.0.1 1025 10.0.0.2 5001 1" + 10 * " 0", "O 10 mptcp", "X 3005 open"],
+        "paths-0": [
+            path_event(10, CREATED, *ends),
+            path_event(2000, PRIORITY, *ends),
+            path_event(3004, ENDED, *ends),
+            path_event(3006, CLOSED, *ends),
+        ],
+    }
+    found = read(scenario, files)
+    assert found["events"]["time_ns"].to_list() == [10, 2000]
+    assert found["subflow_ends"]["closed_ns"].to_list() == [None]
+    ended = read(scenario, files | {"app-0-client": [*files["app-0-client"][:2], "X 2500 finished"]})
+    assert ended["subflow_ends"]["closed_ns"].to_list() == [2500]

@@ -75,7 +75,7 @@ class LinuxEngine:
                 job.take_captures(folder / "out", options.directory)
             bare = tables.frames()
             commands.take(data, folder, options.programs)
-            frames = with_segments(data, options, job.captured(folder / "out"), bare)
+            frames = with_segments(data, options, job.captured(folder / "out"), bare, tables.end_ns)
         sha256 = digest(frames if data["record"]["segments"] else bare)
         outcome = Outcome(frames, sha256, tables.end_ns, interrupted, versions)
         return outcome.recording(self.name, plan, started)

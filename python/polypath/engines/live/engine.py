@@ -69,7 +69,7 @@ class LiveEngine:
             commands.take(data, folder, options.programs)
             late = _latest(folder / "out" / "links.tally")
             bare = tables.frames()
-            frames = with_segments(data, options, job.captured(folder / "out"), bare)
+            frames = with_segments(data, options, job.captured(folder / "out"), bare, tables.end_ns)
         versions = {
             "linux": machine.release,
             "network": "netem" if machine.netem else f"simulated, up to {late / 1e6:.3f} ms late",

@@ -24,21 +24,22 @@ def captures_for(data: Mapping[str, Any], options: Options) -> Options:
 
 
 def with_segments(
-    data: Mapping[str, Any], options: Options, files: Sequence[Path], frames: dict[str, pl.DataFrame]
+    data: Mapping[str, Any], options: Options, files: Sequence[Path], frames: dict[str, pl.DataFrame], end_ns: int
 ) -> dict[str, pl.DataFrame]:
-    """`frames`, with segments where they are to be recorded. Raises EngineError."""
-    return _from_captures(files, frames) if _wanted(data, options) else frames
+    """`frames`, with the run's segments where they are to be recorded. Raises EngineError."""
+    return _from_captures(files, frames, end_ns) if _wanted(data, options) else frames
 
 
 def _wanted(data: Mapping[str, Any], options: Options) -> bool:
     return bool(options.segments or data["record"]["segments"])
 
 
-def _from_captures(files: Sequence[Path], frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+def _from_captures(files: Sequence[Path], frames: Mapping[str, pl.DataFrame], end_ns: int) -> dict[str, pl.DataFrame]:
     """`frames` with segments, SACK blocks and headers; captures are stamped in nanoseconds since the run's origin.
 
     Connections and subflows are numbered as in `frames`; what belongs to none of them is left out, so that nothing is
-    read where no subflow was established. Raises EngineError.
+    read where no subflow was established. So is what the hosts sent after `end_ns`, as their programs
+    were ended. Raises EngineError.
     """
     if frames["subflow_ends"].is_empty():
         return dict(frames)
@@ -54,9 +55,8 @@ def _from_captures(files: Sequence[Path], frames: Mapping[str, pl.DataFrame]) ->
     def numbered(rows: pl.DataFrame) -> pl.DataFrame:
         columns = rows.columns
         rows = rows.join(numbers, on=["connection", "subflow"], how="inner", maintain_order="left")
-        return rows.with_columns(
-            pl.col("time_ns") + origin, connection=pl.col("own"), subflow=pl.col("own_subflow")
-        ).select(columns)
+        rows = rows.with_columns(pl.col("time_ns") + origin, connection=pl.col("own"), subflow=pl.col("own_subflow"))
+        return rows.filter(pl.col("time_ns") <= end_ns).select(columns)
 
     found = dict(frames)
     for name in _TABLES:

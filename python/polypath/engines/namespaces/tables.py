@@ -106,7 +106,9 @@ class Tables:
         self._links()
         self._counters()
         self.rows["programs"] = list(commands.rows(self.plan, out.parent))
-        self.rows["events"].sort(key=lambda row: row["time_ns"])
+        self.rows["events"] = sorted(
+            (row for row in self.rows["events"] if row["time_ns"] <= self.end_ns), key=lambda row: row["time_ns"]
+        )
 
     def frames(self) -> dict[str, pl.DataFrame]:
         return {
@@ -193,7 +195,7 @@ class Tables:
             subflow = found.number
             if at_client and event.kind == _SUBFLOW_ESTABLISHED:
                 found.established_ns = event.time_ns
-            if at_client and event.kind == _SUBFLOW_CLOSED:
+            if at_client and event.kind == _SUBFLOW_CLOSED and event.time_ns <= self.end_ns:
                 found.closed_ns = event.time_ns
             if event.kind != _SUBFLOW_CLOSED:
                 found.told["client" if at_client else "server"] = event.backup
@@ -245,6 +247,7 @@ class Tables:
             }
         )
         host = self.nodes[settings["client"]]
+        ended_ns = None if state == "open" else client.ended_ns
         for subflow in connection.subflows.values():
             interface = next(
                 (each["name"] for each in host["interfaces"] if subflow.client[0] in each["addresses"]), ""
@@ -259,7 +262,7 @@ class Tables:
                 "interface": interface,
                 "backup": any(subflow.told.values()) or (not subflow.told and self._asked(settings, subflow)),
                 "established_ns": client.established_ns if subflow.number == 0 else subflow.established_ns,
-                "closed_ns": subflow.closed_ns if subflow.closed_ns is not None else client.ended_ns,
+                "closed_ns": ended_ns if subflow.closed_ns is None else subflow.closed_ns,
             }
             for side in _SIDES:
                 sample = subflow.last.get(side)

@@ -153,3 +153,12 @@ def test_what_comes_after_the_end_of_the_run_is_left_out(read: Read) -> None:
     assert found["subflow_ends"]["closed_ns"].to_list() == [None]
     ended = read(scenario, files | {"app-0-client": [*files["app-0-client"][:2], "X 2500 finished"]})
     assert ended["subflow_ends"]["closed_ns"].to_list() == [2500]
+
+
+@pytest.mark.parametrize(("state", "received"), [(1, 1001), (5, 1001), (6, 1000), (8, 1000), (9, 1000), (11, 1000)])
+def test_a_fin_is_no_byte_that_was_received(read: Read, state: int, received: int) -> None:
+    scenario = Scenario.parse(TWO_LINKS.format("client", "server"), "fin")
+    sample = f"S 1 0 10.0.0.1 1025 10.0.0.2 5001 {state} 0 0 0 0 0 0 0 1001 0 0"
+    found = read(scenario, {"end": ["3000"], "app-0-client": [sample]})
+    assert found["subflows"]["received_bytes"].to_list() == [received]
+    assert found["subflow_ends"]["client_received_bytes"].to_list() == [received]

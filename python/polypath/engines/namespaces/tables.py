@@ -39,6 +39,8 @@ _STATES: Final = {
     10: "listen",
     11: "closing",
 }
+#: Those in which the peer's FIN has arrived: time-wait, close-wait, last-ack, closing.
+_FIN_RECEIVED: Final = frozenset({6, 8, 9, 11})
 #: Linux, enum mptcp_event_type
 _CREATED, _ESTABLISHED, _CLOSED = 1, 2, 3
 _KINDS: Final = {
@@ -267,7 +269,7 @@ class Tables:
             for side in _SIDES:
                 sample = subflow.last.get(side)
                 row[f"{side}_sent_bytes"] = sample.sent - sample.retransmitted if sample else 0
-                row[f"{side}_received_bytes"] = sample.received if sample else 0
+                row[f"{side}_received_bytes"] = _received(sample) if sample else 0
                 row[f"{side}_retransmitted_bytes"] = sample.retransmitted if sample else 0
                 row[f"{side}_reinjected_bytes"] = None
             self.rows["subflow_ends"].append(row)
@@ -431,6 +433,11 @@ def _rate_at(rates: list[tuple[int, int | None]], time_ns: int) -> int | None:
     return [rate for since, rate in rates if since <= time_ns][-1]
 
 
+def _received(sample: SubflowSample) -> int:
+    """Bytes of data: Linux counts the peer's FIN as well (net/ipv4/tcp_input.c, tcp_rcv_nxt_update)."""
+    return sample.received - (sample.state in _FIN_RECEIVED)
+
+
 def _subflow_row(connection: int, side: str, number: int, sample: SubflowSample) -> Row:
     return {
         "time_ns": sample.time_ns,
@@ -445,7 +452,7 @@ def _subflow_row(connection: int, side: str, number: int, sample: SubflowSample)
         "in_flight_packets": sample.in_flight,
         "sent_bytes": sample.sent - sample.retransmitted,
         "acked_bytes": min(sample.acked, sample.sent - sample.retransmitted),
-        "received_bytes": sample.received,
+        "received_bytes": _received(sample),
         "retransmitted_bytes": sample.retransmitted,
         "reinjected_bytes": None,
         "receive_window_bytes": sample.window,

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -162,3 +161,12 @@ def test_a_fin_is_no_byte_that_was_received(read: Read, state: int, received: in
     found = read(scenario, {"end": ["3000"], "app-0-client": [sample]})
     assert found["subflows"]["received_bytes"].to_list() == [received]
     assert found["subflow_ends"]["client_received_bytes"].to_list() == [received]
+
+
+def test_a_link_sends_its_overhead_with_each_packet(read: Read) -> None:
+    described = TWO_LINKS.replace('"server:eth0"]', '"server:eth0"]\nrate = "10 Mbps"\noverhead = 38')
+    # 10 frames of 1514 bytes sent, 2 waiting
+    lines = [f"Q 1000 {device} 15140 10 0 0 2 3028" for device in ("b0", "a0", "b1")]
+    found = read(Scenario.parse(described.format("client", "server"), "overhead"), {"end": ["9"], "links": lines})
+    assert found["links"].select("sent_bytes", "queue_bytes").rows() == [(15380, 3076), (15380, 3076), (15140, 3028)]
+    assert found["link_ends"]["busy_ns"].to_list() == [12_304_000, 12_304_000, 0]

@@ -56,6 +56,9 @@ class Simulated:
     def observers(self, interval_ns: int) -> Iterator[str]:
         return iter(())
 
+    def uncounted(self, link: int, direction: str) -> int:
+        return 0
+
     def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> None:
         """The driver knows the Plan's events."""
 

@@ -366,21 +366,22 @@ class Tables:
             if key is None:
                 continue
             queue = host_queues[key].at(sample.time_ns) if key in host_queues else sample
-            row = {
+            more = self.job.wires.uncounted(*key)
+            row: Row = {
                 "time_ns": sample.time_ns,
                 "link": key[0],
                 "direction": key[1],
-                "sent_bytes": sample.sent_bytes,
+                "sent_bytes": sample.sent_bytes + more * sample.sent_packets,
                 "sent_packets": sample.sent_packets,
                 "dropped_packets": queue.child_drops,
                 "lost_packets": max(sample.root_drops - sample.child_drops, 0),
                 "queue_packets": queue.queued_packets,
-                "queue_bytes": queue.queued_bytes,
+                "queue_bytes": queue.queued_bytes + more * queue.queued_packets,
             }
             before = last.get(key)
             rate = _rate_at(self.job.rates[key], sample.time_ns)
             if rate:
-                sent = sample.sent_bytes - (before["sent_bytes"] if before else 0)
+                sent = row["sent_bytes"] - (before["sent_bytes"] if before else 0)
                 busy[key] = busy.get(key, 0.0) + sent * 8e9 / rate
             last[key] = row
             most[key] = max(most.get(key, 0), queue.queued_packets)

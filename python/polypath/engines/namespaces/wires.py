@@ -31,6 +31,10 @@ class Wires(Protocol):
         """Programs that sample the links, as helpers of the job."""
         ...
 
+    def uncounted(self, link: int, direction: str) -> int:
+        """The bytes of a packet's overhead that the samples of a link leave out."""
+        ...
+
     def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> str | None:
         """The command that changes a link, its files added; None where it changes by itself. Raises EngineError."""
         ...
@@ -113,6 +117,10 @@ class Netem:
         yield f"{WIRES} links log=out/links interval={interval_ns}"
         for node in sorted(set(self.network.host_queues().values())):
             yield f"{namespace(node)} links log=out/links-{node} interval={interval_ns}"
+
+    def uncounted(self, link: int, direction: str) -> int:
+        """A device counts frames of Ethernet, whatever overhead its queue discipline sends them at."""
+        return int(self._channels[link, direction]["overhead_bytes"]) - shaping.ETHERNET
 
     def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> str:
         link = action["link"]

@@ -395,6 +395,31 @@ up = true
 """
 
 
+def test_an_interface_of_a_host_that_opens_nothing_changes(linux: Run) -> None:
+    """Both ends are told of a priority, and the subflow ends with its address."""
+
+    def events(data: dict[str, Any]) -> None:
+        nodes = {node["name"]: index for index, node in enumerate(data["nodes"])}
+        data["events"] = [
+            {"at_ns": at * 10**9, "action": {"node": nodes[host], "interface": 0, **action}}
+            for at, host, action in (
+                (1, "client", {"kind": "priority", "backup": True}),
+                (2, "server", {"kind": "priority", "backup": True}),
+                (3, "client", {"kind": "interface", "up": False}),
+            )
+        ]
+
+    recording = linux("pair", "duration=4 s", "defaults.path_manager=default", change=events)
+    told = recording.table("events").filter(pl.col("connection") == 0, pl.col("time_ns") > 10**9)
+    assert told.select("kind", "host").rows() == [
+        ("priority-changed", "server"),
+        ("priority-changed", "client"),
+        ("address-removed", "server"),
+    ]
+    assert recording.table("subflow_ends")["backup"].to_list() == [True]
+    assert recording.table("connection_ends")["last_byte_ns"].item() < 3.1e9
+
+
 @pytest.mark.parametrize("queue", ["213 kB", "150 packets"])
 def test_what_a_link_holds_is_lost_when_it_goes_down(linux: Run, queue: str) -> None:
     """As in the simulator. Its counters go on, and it carries packets again once it is up."""

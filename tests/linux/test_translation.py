@@ -265,6 +265,45 @@ def test_a_host_whose_last_interface_goes_down_keeps_its_endpoints(scenario: Cal
     assert "endpoint delete id 2" in events[4]
 
 
+def _managed(plan: Plan, host: int, name: str, **parameters: Any) -> None:
+    plan["nodes"][host]["stack"]["path_manager"] = {"name": name, "parameters": parameters}
+
+
+@pytest.mark.parametrize(
+    ("host", "manager", "parameters"),
+    [("client", "default", {}), ("client", "endpoints", {"flags": "none"}), ("server", "fullmesh", {})],
+)
+def test_where_nothing_is_opened_events_find_endpoints_without_a_task(
+    scenario: Callable[..., Scenario], host: str, manager: str, parameters: dict[str, Any]
+) -> None:
+    plan = scenario("pair").plan(None).data
+    node = next(index for index, each in enumerate(plan["nodes"]) if each["name"] == host)
+    _managed(plan, node, manager, **parameters)
+    assert "endpoint" not in translate(plan)[1][f"mptcp-n{node}.batch"]
+    plan["events"] = [{"at_ns": 1, "action": {"kind": "priority", "node": node, "interface": 0, "backup": True}}]
+    _, files = translate(plan)
+    _, first, *_ = files[f"mptcp-n{node}.batch"].splitlines()
+    address = plan["nodes"][node]["interfaces"][0]["addresses"][0]
+    assert first == f"mptcp endpoint add {address} id 1 dev eth0"
+    assert files["event-0.batch"] == "mptcp endpoint change id 1 backup\n"
+
+
+@pytest.mark.parametrize("manager", ["fullmesh", "ndiffports"])
+@pytest.mark.parametrize("action", [{"kind": "priority", "backup": True}, {"kind": "interface", "up": False}])
+def test_a_path_manager_in_user_space_follows_no_events(
+    refusal: Callable[..., str], scenario: Callable[..., Scenario], manager: str, action: dict[str, Any]
+) -> None:
+    def change(plan: Plan) -> None:
+        _managed(plan, 0, manager, num_subflows=2)
+        plan["events"] = [{"at_ns": 1, "action": action | {"node": 0, "interface": 1}}]
+
+    assert f"{manager} of host client is a path manager in user space here" in refusal(change)
+    plan = scenario("pair").plan(None).data
+    change(plan)
+    plan["applications"][0]["transport"] = "tcp"
+    assert translate(plan)
+
+
 def test_an_application_has_the_first_address_of_its_hosts_as_in_the_simulator(
     scenario: Callable[..., Scenario],
 ) -> None:

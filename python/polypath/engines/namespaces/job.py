@@ -147,6 +147,8 @@ class Job:
             # As in the simulator: without another address its subflows go on trying.
             self._kept.add(end)
         endpoints = self._endpoints(end) if table["stack"] and end not in self._kept else []
+        if end not in self._kept:
+            self._require_endpoints(end.node)
         if action["up"]:
             self._kept.discard(end)
             up = f"link set {device} up"
@@ -159,6 +161,19 @@ class Job:
             return None
         return f"ip -n {namespace(end.node)} -force -batch {name}"
 
+    def _require_endpoints(self, node: int) -> None:
+        """Raises EngineError where a host's connections would not be told of an event."""
+        of = [each for each in self.plan["applications"] if node in (each["client"], each["server"])]
+        single = of and all(each["transport"] != "mptcp" for each in of) and not self.plan.get("programs")
+        table = self.network.nodes[node]
+        if not table["stack"] or single or not paths.of_host(self.network, self.kernel, node).userspace:
+            return
+        name = table["stack"]["path_manager"]["name"]
+        raise EngineError(
+            f"{name} of host {table['name']} is a path manager in user space here, which does not follow interfaces"
+            " that change (engine sim's does); fullmesh with one subflow for a pair of addresses is the kernel's own"
+        )
+
     def _others_up(self, end: End) -> bool:
         return any(other != end and other not in self._down for other in self.network.ends(end.node))
 
@@ -170,6 +185,7 @@ class Job:
 
     def _change_priority(self, number: int, action: Mapping[str, Any]) -> str | None:
         end = End(action["node"], action["interface"])
+        self._require_endpoints(end.node)
         self._backups[end] = action["backup"]
         if end in self._down - self._kept:  # it has no endpoints to change; those that it gets are as asked for here
             return None

@@ -25,7 +25,7 @@ class Endpoint:
     flags: tuple[str, ...]
 
     def add(self) -> str:
-        return f"mptcp endpoint add {self.address} id {self.number} dev {self.device} {' '.join(self.flags)}"
+        return " ".join(("mptcp endpoint add", self.address, f"id {self.number} dev {self.device}", *self.flags))
 
     def delete(self) -> str:
         return f"mptcp endpoint delete id {self.number}"
@@ -85,7 +85,16 @@ def _endpoints(network: Network, kernel: Kernel, node: int, flags: tuple[str, ..
 
 
 def _passive(network: Network, kernel: Kernel, node: int, parameters: Mapping[str, Any]) -> Paths:
-    return Paths(kernel.most_subflows, accepted=0)
+    return replace(_followed(network, kernel, node), accepted=0)
+
+
+def _followed(network: Network, kernel: Kernel, node: int) -> Paths:
+    """Nothing is opened or announced. Where interfaces change, their addresses are endpoints without a task: only of
+    endpoints does the kernel send MP_PRIO and REMOVE_ADDR and close the subflows."""
+    plan = network.plan
+    if "clients" in plan or any(event["action"].get("node") == node for event in plan["events"]):
+        return _endpoints(network, kernel, node, ())
+    return Paths(kernel.most_subflows)
 
 
 def clients(plan: Mapping[str, Any]) -> set[int]:
@@ -108,12 +117,15 @@ def _fullmesh(network: Network, kernel: Kernel, node: int, parameters: Mapping[s
     if client:
         return _endpoints(network, kernel, node, ("subflow", "fullmesh"))
     paths = _endpoints(network, kernel, node, ("signal",))
-    return paths if sum(map(len, paths.endpoints.values())) > 1 else Paths(kernel.most_subflows)
+    return paths if sum(map(len, paths.endpoints.values())) > 1 else _followed(network, kernel, node)
 
 
 def _kernel(network: Network, kernel: Kernel, node: int, parameters: Mapping[str, Any]) -> Paths:
     flags = str(parameters.get("flags", "subflow")).replace("fullmesh", "subflow fullmesh")
-    paths = Paths(kernel.most_subflows) if flags == "none" else _endpoints(network, kernel, node, tuple(flags.split()))
+    if flags == "none":
+        paths = _followed(network, kernel, node)
+    else:
+        paths = _endpoints(network, kernel, node, tuple(flags.split()))
     paths.subflows = min(int(parameters.get("subflows", 2)), kernel.most_subflows)
     paths.accepted = int(parameters.get("add_addr_accepted", 0))
     return paths

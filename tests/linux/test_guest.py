@@ -420,6 +420,16 @@ def test_an_interface_of_a_host_that_opens_nothing_changes(linux: Run) -> None:
     assert recording.table("connection_ends")["last_byte_ns"].item() < 3.1e9
 
 
+def test_a_mesh_of_several_subflows_has_the_pairs_of_one(linux: Run) -> None:
+    """Pairs of addresses whose interfaces lead apart carry none, and one without a way to the server opens none."""
+    pairs = []
+    for subflows in (1, 2):
+        manager = f"defaults.path_manager={{name='fullmesh', num_subflows={subflows}}}"
+        opened = linux("apart", manager).table("subflow_ends").filter(pl.col("established_ns").is_not_null())
+        pairs.append(sorted(opened.select("source", "destination").rows()))
+    assert pairs[1] == sorted(2 * pairs[0])
+
+
 @pytest.mark.parametrize("queue", ["213 kB", "150 packets"])
 def test_what_a_link_holds_is_lost_when_it_goes_down(linux: Run, queue: str) -> None:
     """As in the simulator. Its counters go on, and it carries packets again once it is up."""

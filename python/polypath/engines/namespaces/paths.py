@@ -146,7 +146,7 @@ def _userspace(network: Network, kernel: Kernel, node: int, subflows: int, mesh:
         raise EngineError(f"Linux opens {kernel.most_subflows} subflows of a connection at most, not {subflows}")
     kept = _endpoints(network, kernel, node, ())
     own = ",".join(
-        endpoint.address + ("*" if "backup" in endpoint.flags else "")
+        f"{endpoint.address}@{endpoint.device}" + ("*" if "backup" in endpoint.flags else "")
         for group in kept.endpoints.values()
         for endpoint in group
     )

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <linux/mptcp.h>
+#include <net/if.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -102,6 +103,7 @@ struct end {
 	size_t length;
 	uint16_t port;
 	uint8_t id;
+	int32_t device;
 	bool backup;
 };
 
@@ -132,17 +134,23 @@ static bool read_end(struct end *end, const struct nlattr *v4, const struct nlat
 static struct end own[MOST_ADDRESSES];
 static int owned;
 
-/* ADDRESS[*],..: a star marks addresses whose subflows are backups. Identifiers count from 1; the first address of a
+/* ADDRESS@DEVICE[*],..: subflows keep to the device, as those of the kernel's own endpoints; a star marks addresses whose
+ * subflows are backups. Identifiers count from 1; the first address of a
  * connection has 0 besides (RFC 8684 section 3.2).
  */
 static void read_own(char *list)
 {
 	for (char *text = strtok(list, ","); text && owned < MOST_ADDRESSES; text = strtok(NULL, ",")) {
 		struct end *end = &own[owned++];
-		char *star = strchr(text, '*');
+		char *star = strchr(text, '*'), *device;
 
 		if (star)
 			*star = '\0';
+		device = strchr(text, '@');
+		if (!device)
+			die("%s names no device", text);
+		*device++ = '\0';
+		end->device = (int32_t)if_nametoindex(device);
 		end->backup = star;
 		end->family = strchr(text, ':') ? AF_INET6 : AF_INET;
 		end->length = end->family == AF_INET ? 4 : 16;
@@ -164,6 +172,8 @@ static void request_end(struct request *request, uint16_t type, const struct end
 		request_attribute(request, MPTCP_PM_ADDR_ATTR_ID, &end->id, sizeof(end->id));
 	if (flags)
 		request_attribute(request, MPTCP_PM_ADDR_ATTR_FLAGS, &flags, sizeof(flags));
+	if (end->device)
+		request_attribute(request, MPTCP_PM_ADDR_ATTR_IF_IDX, &end->device, sizeof(end->device));
 	if (end->port)
 		request_attribute(request, MPTCP_PM_ADDR_ATTR_PORT, &end->port, sizeof(end->port));
 	request_nest_end(request, nest);
@@ -185,8 +195,10 @@ static void open_subflows(uint32_t token, const struct end *local, const struct 
 		request_end(&request, MPTCP_PM_ATTR_ADDR, local);
 		request_end(&request, MPTCP_PM_ATTR_ADDR_REMOTE, remote);
 		error = netlink_ask(commands, &request, ignore);
-		/* a connection that is being closed takes none (Linux net/mptcp/subflow.c, __mptcp_subflow_connect) */
-		if (error && error != ENOTCONN)
+		/* a connection that is being closed takes none (Linux net/mptcp/subflow.c, __mptcp_subflow_connect), and no way
+		 * may lead from the device to the peer's address
+		 */
+		if (error && error != ENOTCONN && error != ENETUNREACH)
 			fprintf(stderr, "guest: no further subflow: %s\n", strerror(error));
 	}
 }

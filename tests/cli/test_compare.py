@@ -69,6 +69,23 @@ def test_the_page_has_every_figure(
     assert "- `tcp`: the moon was full" in page
 
 
+def test_a_scenario_without_a_figure_was_not_compared(
+    changed: Callable[[str, pl.DataFrame], Recording],
+    recording: Recording,
+    polypath: Polypath,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    bare = changed("connection_ends", recording.table("connection_ends").with_columns(end_ns=None))
+    monkeypatch.setattr(engines, "REGISTRY", {name: lambda: StandIn(bare) for name in ("sim", "linux")})
+    _entries(monkeypatch, Entry("tcp"))
+    outcome = polypath("compare", "--all", "--markdown", tmp_path / "fidelity.md")
+    assert outcome.code == 0
+    assert "1 more has no figure to compare" in " ".join(outcome.out.split())
+    assert "0 of 0 scenarios agree" in outcome.out
+    assert "| completion of iperf, s |  |  |  | 0.0 | not compared |" in (tmp_path / "fidelity.md").read_text()
+
+
 def test_noq_is_the_simulator_with_another_stack(
     two: tuple[StandIn, StandIn], polypath: Polypath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -170,4 +170,4 @@ def test_both_stacks_come_to_the_same_figures(name: str) -> None:
         [get("sim").run(plan) for plan in entry.plans(settings)]
         for settings in (entry.polypath, ("defaults.stack=noq",))
     )
-    assert [row.ok for row in rows(own, noq)] == [True]
+    assert [row.verdict == "ok" for row in rows(own, noq)] == [True]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from rich.markup import escape
 
@@ -11,11 +12,20 @@ from polypath.cli import progress
 from polypath.cli.console import out, table
 from polypath.cli.numbers import rounded
 from polypath.results import Recording
-from polypath.results.fidelity import SHARE_TOLERANCE, TOLERANCE, Row
+from polypath.results.fidelity import NOT_COMPARED, OFF, OK, SHARE_TOLERANCE, TOLERANCE, Row, Verdict
 from polypath.scenario import Plan
 
 #: What counts as agreement.
 WITHIN = f"figures within {TOLERANCE:.0%}, shares within {SHARE_TOLERANCE:g} points"
+_SHOWN: Final[Mapping[Verdict, str]] = {OK: "[green]ok[/green]", OFF: "[bold red]off[/bold red]"}
+_WRITTEN: Final[Mapping[Verdict, str]] = {OFF: "**off**"}
+
+
+def count(subject: str, verdicts: Sequence[Verdict]) -> str:
+    """How many of the scenarios or runs agree."""
+    bare = verdicts.count(NOT_COMPARED)
+    said = f"{verdicts.count(OK)} of {len(verdicts) - bare} {subject} agree: {WITHIN}"
+    return f"{said}; {bare} more {'has' if bare == 1 else 'have'} no figure to compare" if bare else said
 
 
 def recorded(engine: engines.Engine, name: str, plan: Plan) -> Recording:
@@ -33,7 +43,7 @@ def show(subject: str, compared: Sequence[tuple[str, Sequence[Row]]], base: str,
     shown = table(subject, *columns, numbers=frozenset(columns[1:-1]))
     for name, rows in compared:
         for lead, row in _led((escape(name),), rows):
-            verdict = "[green]ok[/green]" if row.ok else "[bold red]off[/bold red]"
+            verdict = _SHOWN.get(row.verdict, row.verdict)
             shown.add_row(*lead, escape(_figure(row, rows)), *_cells(row), verdict)
     out.print(shown)
 
@@ -46,7 +56,7 @@ def markdown(
     yield f"|{'|'.join((*leading.values(), '---', '---:', '---:', '---:', '---:', '---'))}|"
     for first, rows in compared:
         for lead, row in _led(first, rows):
-            yield _line((*lead, _figure(row, rows), *_cells(row), "ok" if row.ok else "**off**"))
+            yield _line((*lead, _figure(row, rows), *_cells(row), _WRITTEN.get(row.verdict, row.verdict)))
 
 
 def _columns(base: str, other: str) -> tuple[str, ...]:
@@ -63,7 +73,7 @@ def _led(first: Sequence[str], rows: Sequence[Row]) -> Iterator[tuple[Sequence[s
 
 
 def _figure(row: Row, rows: Sequence[Row]) -> str:
-    of = f" of {row.connection}" if len(rows) > 1 else ""
+    of = f" of {row.connection}" if any(other.connection != row.connection for other in rows) else ""
     return f"{row.measure}{of}, {row.unit}"
 
 

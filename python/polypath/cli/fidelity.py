@@ -12,7 +12,7 @@ from polypath.cli import agreement, contenders
 from polypath.cli.console import out
 from polypath.cli.errors import DONE, MISSED
 from polypath.fidelity import Entry, catalogue
-from polypath.results.fidelity import Row, rows
+from polypath.results.fidelity import OFF, Row, Verdict, rows, verdict
 from polypath.results.files import require_writable, write_text
 
 
@@ -25,8 +25,8 @@ class Outcome:
     rows: Sequence[Row]
 
     @property
-    def ok(self) -> bool:
-        return all(row.ok for row in self.rows)
+    def verdict(self) -> Verdict:
+        return verdict(self.rows)
 
 
 def run(base: str, other: str, markdown: Path | None) -> int:
@@ -51,7 +51,7 @@ def run(base: str, other: str, markdown: Path | None) -> int:
     _show(outcomes, base, other)
     if markdown is not None:
         write_text(markdown, page(outcomes, base, other))
-    return MISSED if any(not outcome.ok and not outcome.entry.cause for outcome in outcomes) else DONE
+    return MISSED if any(outcome.verdict == OFF and not outcome.entry.cause for outcome in outcomes) else DONE
 
 
 def _reference(base: str, other: str) -> str:
@@ -62,14 +62,13 @@ def _reference(base: str, other: str) -> str:
 def _show(outcomes: Sequence[Outcome], base: str, other: str) -> None:
     agreement.show("scenario", [(outcome.entry.name, outcome.rows) for outcome in outcomes], base, other)
     for outcome in outcomes:
-        if not outcome.ok and outcome.entry.cause:
+        if outcome.verdict == OFF and outcome.entry.cause:
             out.print(f"{escape(outcome.entry.name)}: {escape(' '.join(outcome.entry.cause.split()))}")
     out.print(_count(outcomes))
 
 
 def _count(outcomes: Sequence[Outcome]) -> str:
-    near = sum(outcome.ok for outcome in outcomes)
-    return f"{near} of {len(outcomes)} scenarios agree: {agreement.WITHIN}"
+    return agreement.count("scenarios", [outcome.verdict for outcome in outcomes])
 
 
 _KERNEL = """# Fidelity: the simulator beside the kernel
@@ -81,7 +80,8 @@ are in `python/polypath/fidelity`; this page was written by
 
 A figure is the mean over the runs given, with the same plans on both engines, whose random losses still differ. Where
 one choice decides a whole figure, the runs differ in a size or a time, and the means are of the distribution. Nothing
-is tuned for a scenario; a difference is reported as one, with its cause where it is known.
+is tuned for a scenario; a difference is reported as one, with its cause where it is known. Where neither engine has a
+figure nothing is compared; where some runs have none, how many have one is compared, and the others' figures.
 """
 
 _NOQ = """# Fidelity: two endpoints of QUIC side by side
@@ -110,7 +110,7 @@ def page(outcomes: Sequence[Outcome], base: str, other: str) -> str:
         for outcome in outcomes
     ]
     lines += agreement.markdown({"scenario": "---", "": "---", "runs": "---:"}, compared, base, other)
-    known = [outcome for outcome in outcomes if not outcome.ok and outcome.entry.cause]
+    known = [outcome for outcome in outcomes if outcome.verdict == OFF and outcome.entry.cause]
     if known:
         lines += ["", "## Where they differ", ""]
         lines += [f"- `{outcome.entry.name}`: {' '.join(outcome.entry.cause.split())}" for outcome in known]

@@ -17,7 +17,7 @@ from polypath.cli.kept import Kept
 from polypath.engines import EngineError
 from polypath.fidelity import lab_causes, lab_starts, varied
 from polypath.results import Recording
-from polypath.results.fidelity import Row, rows
+from polypath.results.fidelity import OFF, Row, Verdict, rows, verdict
 from polypath.results.files import require_writable, write_text
 from polypath.scenario import Plan, Scenario, ScenarioError
 
@@ -36,8 +36,8 @@ class Outcome:
     refusal: str = ""
 
     @property
-    def ok(self) -> bool:
-        return all(row.ok for row in self.rows)
+    def verdict(self) -> Verdict:
+        return verdict(self.rows)
 
 
 def run(
@@ -114,7 +114,7 @@ def _show(outcomes: Sequence[Outcome], base: str, other: str) -> None:
     compared = [(_title(outcome), outcome.rows) for outcome in outcomes]
     agreement.show("lab/run", compared, base, other)
     for outcome in outcomes:
-        if not outcome.ok and outcome.name in lab_causes():
+        if outcome.verdict == OFF and outcome.name in lab_causes():
             out.print(f"{escape(outcome.name)}: {escape(lab_causes()[outcome.name])}")
         if outcome.refusal:
             out.print(f"{escape(outcome.name)}: {escape(outcome.refusal)}")
@@ -127,9 +127,9 @@ def _title(outcome: Outcome) -> str:
 
 def _count(outcomes: Sequence[Outcome]) -> str:
     compared = [outcome for outcome in outcomes if not outcome.refusal]
-    near = sum(outcome.ok for outcome in compared)
     more = len(outcomes) - len(compared)
-    return f"{near} of {len(compared)} runs agree: {agreement.WITHIN}; {more} more are not for both engines"
+    agreed = agreement.count("runs", [outcome.verdict for outcome in compared])
+    return f"{agreed}; {more} more are not for both engines"
 
 
 _HEAD = """# Fidelity: the labs beside the kernel
@@ -146,7 +146,8 @@ the lab's own, which is on [Validation](validation.md): the question is whether 
 Where chance decides a figure, the run is repeated with slightly different delays and start times, the same on both
 engines, and the figure is the mean, with its standard error; `python/polypath/fidelity/labs.toml` lists them.
 [Fidelity](fidelity.md) has scenarios that were made for this question. A run that the kernel did not end within
-`POLYPATH_LINUX_LIMIT` is listed with the limit.
+`POLYPATH_LINUX_LIMIT` is listed with the limit. Where neither engine has a figure nothing is compared; where some runs
+have none, how many have one is compared, and the others' figures.
 """
 
 
@@ -155,7 +156,7 @@ def page(outcomes: Sequence[Outcome], base: str, other: str) -> str:
     lines = [_HEAD, f"{_count(outcomes)}.", ""]
     compared = [((f"`{outcome.name}`", str(outcome.runs)), outcome.rows) for outcome in outcomes]
     lines += agreement.markdown({"lab/run": "---", "runs": "---:"}, compared, base, other)
-    off = {outcome.name for outcome in outcomes if not outcome.ok}
+    off = {outcome.name for outcome in outcomes if outcome.verdict == OFF}
     known = [f"- `{name}`: {cause}" for name, cause in lab_causes().items() if name in off]
     if known:
         lines += ["", "## Where they differ, and why", "", *known]

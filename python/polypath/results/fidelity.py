@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
+from typing import Final, Literal
 
-from polypath.results import metrics
+from polypath.results import metrics, video
 from polypath.results.recording import Recording
 
 #: Goodput, completion time and delay agree within this part of the reference's, shares within these points.
 TOLERANCE = 0.05
 SHARE_TOLERANCE = 5.0
 
+OK: Final = "ok"
+OFF: Final = "off"
+#: There is no figure on either engine: that is no agreement.
+NOT_COMPARED: Final = "not compared"
+Verdict = Literal["ok", "off", "not compared"]
+
 
 @dataclass(frozen=True)
 class Row:
-    """The main figure of a connection on both engines, and the largest difference in a subflow's share."""
+    """A figure of a connection on both engines, and with its main one the largest difference in a subflow's share."""
 
     connection: str
     measure: str
     unit: str
     value: float | None
     reference: float | None
-    #: Points of per cent; None: there is but one subflow.
+    #: Points of per cent; None: there is but one subflow, or it is with another figure.
     share_difference: float | None
     #: Standard errors of the two means; None where there is one run.
     error: float | None = None
@@ -35,43 +42,67 @@ class Row:
         return self.value / self.reference if self.value is not None and self.reference else None
 
     @property
-    def ok(self) -> bool:
-        """Whether both are within the tolerances, or neither has a figure: nothing was answered on either."""
+    def verdict(self) -> Verdict:
+        """Whether both are within the tolerances."""
+        if self.share_difference is not None and self.share_difference > SHARE_TOLERANCE:
+            return OFF
         if self.value is None and self.reference is None:
-            return self.share_difference is None or self.share_difference <= SHARE_TOLERANCE
+            return NOT_COMPARED
         near = self.value == self.reference or (self.ratio is not None and abs(self.ratio - 1) <= TOLERANCE)
-        return near and (self.share_difference is None or self.share_difference <= SHARE_TOLERANCE)
+        return OK if near else OFF
+
+
+def verdict(rows: Sequence[Row]) -> Verdict:
+    """That of a scenario: it agrees where all its figures do."""
+    found = {row.verdict for row in rows}
+    if OFF in found:
+        return OFF
+    return OK if found == {OK} else NOT_COMPARED
 
 
 def rows(runs: Sequence[Recording], reference: Sequence[Recording]) -> list[Row]:
-    """A row for each connection of the scenario; figures are means over the runs."""
+    """The rows of each connection of the scenario; figures are means over the runs."""
     names = [connection.name for connection in metrics.connections(reference[0])]
     found = []
     for name in names:
         unanswered = any(_unanswered(run, name) for run in (*runs, *reference))
-        measure, unit, values = _figures(runs, name, unanswered)
-        _, _, others = _figures(reference, name, unanswered)
-        found.append(
-            Row(
-                name,
-                measure,
-                unit,
-                _mean(values),
-                _mean(others),
-                _share_difference(runs, reference, name),
-                _standard_error(values),
-                _standard_error(others),
-            )
-        )
+        share = _share_difference(runs, reference, name)
+        for (measure, unit, values), (_, _, others) in zip(
+            _figures(runs, name, unanswered), _figures(reference, name, unanswered), strict=True
+        ):
+            for row in _compared(name, measure, unit, values, others):
+                found.append(replace(row, share_difference=share))
+                share = None
     return found
+
+
+def _compared(
+    name: str, measure: str, unit: str, values: Sequence[float | None], others: Sequence[float | None]
+) -> Iterator[Row]:
+    """The means; where runs have no figure, how many have one, and the means of the others."""
+    have, have_others = ([value for value in each if value is not None] for each in (values, others))
+    if (have or have_others) and (len(have) < len(values) or len(have_others) < len(others)):
+        counted = "finished" if measure == "completion" else f"runs with {measure}"
+        yield Row(name, counted, "runs", float(len(have)), float(len(have_others)), None)
+        if len(values) == len(others):  # of the same plans
+            pairs = [(a, b) for a, b in zip(values, others, strict=True) if a is not None and b is not None]
+            have, have_others = [a for a, _ in pairs], [b for _, b in pairs]
+        if not have or not have_others:
+            return
+    errors = _standard_error(have), _standard_error(have_others)
+    yield Row(name, measure, unit, _mean(have), _mean(have_others), None, *errors)
 
 
 def _unanswered(run: Recording, name: str) -> bool:
     return None in metrics.delays(run, metrics.connection(run, name))
 
 
-def _figures(runs: Sequence[Recording], name: str, unanswered: bool) -> tuple[str, str, list[float | None]]:
-    """Goodput of what sends for a time or to the end of the run, mean delay of requests, completion time of others.
+_Figure = tuple[str, str, list[float | None]]
+
+
+def _figures(runs: Sequence[Recording], name: str, unanswered: bool) -> list[_Figure]:
+    """Goodput of what sends for a time or to the end of the run, mean delay of requests, rate and stalls of videos,
+    completion time of others.
 
     Where requests are unanswered in a run of either engine, a mean of the others' delays would compare different
     requests: the figure is then how many were answered.
@@ -81,24 +112,29 @@ def _figures(runs: Sequence[Recording], name: str, unanswered: bool) -> tuple[st
     if work["kind"] == "request-response":
         delays = [[delay for delay in metrics.delays(run, each) if delay is not None] for run, each in of]
         if unanswered:
-            return "answered requests", "", [float(len(each)) for each in delays]
-        return "mean delay", "ms", [fmean(each) / 1e6 if each else None for each in delays]
+            return [("answered requests", "", [float(len(each)) for each in delays])]
+        return [("mean delay", "ms", [fmean(each) / 1e6 if each else None for each in delays])]
+    if work["kind"] == "video":
+        films = [video.playback(run, each) for run, each in of]
+        rates = [film.rate_bps if film else None for film in films]
+        stalls = [film.stalled_ns if film else None for film in films]
+        return [("video", "Mbps", _over(rates, 1e6)), ("stalled", "s", _over(stalls, 1e9))]
     to_the_end = work["kind"] in {"bulk", "stream"} and work.get("size_bytes") is None
     if work.get("duration_ns") is None and not to_the_end:
-        completion = [metrics.completion_ns(each) for _, each in of]
-        return "completion", "s", [None if time is None else time / 1e9 for time in completion]
-    goodput = [metrics.goodput(run, each) for run, each in of]
-    return "goodput", "Mbps", [None if rate is None else rate / 1e6 for rate in goodput]
+        return [("completion", "s", _over([metrics.completion_ns(each) for _, each in of], 1e9))]
+    return [("goodput", "Mbps", _over([metrics.goodput(run, each) for run, each in of], 1e6))]
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if len(known) == len(values) else None
+def _over(values: Sequence[float | None], unit: float) -> list[float | None]:
+    return [None if value is None else value / unit for value in values]
 
 
-def _standard_error(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return stdev(known) / len(known) ** 0.5 if len(known) == len(values) > 1 else None
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def _standard_error(values: Sequence[float]) -> float | None:
+    return stdev(values) / len(values) ** 0.5 if len(values) > 1 else None
 
 
 def _share_difference(runs: Sequence[Recording], reference: Sequence[Recording], name: str) -> float | None:

@@ -67,18 +67,10 @@ impl Bulk {
     }
 }
 
-impl Session for Bulk {
-    fn run(&mut self, io: &mut Io) {
-        if io.side != self.sender {
-            if let Some(bytes) = self.back.take() {
-                io.write(bytes);
-                return io.close();
-            }
-            if io.connection.at_end() {
-                io.close();
-            }
-            return;
-        }
+impl Bulk {
+    /// Apart from what the receiver does at each arrival.
+    #[inline(never)]
+    fn send(&mut self, io: &mut Io) {
         if self.state == State::Waiting && !self.ends_at.is_some_and(|at| io.due(at)) {
             self.state = State::Sending;
             io.write(self.size.unwrap_or(u64::MAX / 2));
@@ -90,6 +82,21 @@ impl Session for Bulk {
         if self.state != State::Done && self.ends_at.is_some_and(|at| io.due(at)) {
             self.state = State::Done;
             io.connection.cancel_writes();
+            io.close();
+        }
+    }
+}
+
+impl Session for Bulk {
+    fn run(&mut self, io: &mut Io) {
+        if io.side == self.sender {
+            return self.send(io);
+        }
+        if let Some(bytes) = self.back.take() {
+            io.write(bytes);
+            return io.close();
+        }
+        if io.connection.at_end() {
             io.close();
         }
     }

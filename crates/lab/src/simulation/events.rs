@@ -51,6 +51,7 @@ impl Interfaces {
 
 impl Simulation {
     /// Tells a new connection which interfaces of its host are down. Its own address is the host's choice.
+    #[cold]
     pub(super) fn tell_what_is_down(&mut self, index: usize) {
         if self.changed.down.is_empty() {
             return;

@@ -46,9 +46,10 @@ impl Origins {
     }
 }
 
-/// The number nearest to `about` that ends in these 32 bits.
+/// The number nearest to `about` that ends in these 32 bits, and is not negative.
 fn near(low: u32, about: u64) -> u64 {
-    about.wrapping_add_signed(i64::from(low.wrapping_sub(about as u32) as i32))
+    let away = i64::from(low.wrapping_sub(about as u32) as i32);
+    about.checked_add_signed(away).unwrap_or(u64::from(low))
 }
 
 #[cfg(test)]
@@ -67,5 +68,11 @@ mod tests {
         assert_eq!(origins.sent(u32::MAX - 1), (5 << 32) - 1);
         assert_eq!(origins.taken(107), (1 << 32) + 100);
         assert_eq!(origins.taken(6), u64::from(u32::MAX));
+        let begun = Origins {
+            reached: (0, 0),
+            ..origins
+        };
+        // What stands before the first byte, as in a keep-alive probe.
+        assert_eq!(begun.sent(u32::MAX - 1), u64::from(u32::MAX));
     }
 }

@@ -200,7 +200,7 @@ fn ethernet() -> u32 {
     14
 }
 
-fn yes() -> bool {
+pub(crate) fn yes() -> bool {
     true
 }
 

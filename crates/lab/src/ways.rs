@@ -46,12 +46,8 @@ struct Link {
 struct Channel {
     #[serde(default)]
     delay_ns: u64,
-    #[serde(default = "yes")]
+    #[serde(default = "plan::yes")]
     up: bool,
-}
-
-fn yes() -> bool {
-    true
 }
 
 #[derive(Deserialize)]

@@ -18,7 +18,7 @@ use crate::ids::{ChannelId, InterfaceId, NEVER, Nanos, NodeId};
 use crate::loss::{Loss, LossConfig};
 use crate::packet::{DropReason, Header, Store};
 pub(crate) use crate::queue::Dropped;
-use crate::queue::{ByFlow, Discipline, Occupancy, Queued, Travel, Verdict};
+use crate::queue::{ByFlow, Discipline, Idle, Occupancy, Queued, Travel, Verdict};
 use crate::random::{chance, normal, stream};
 use crate::stats::ChannelStats;
 use line::Line;
@@ -399,8 +399,10 @@ impl Channel {
                 .map_or(0, |rate| serializer::duration(u64::from(size), rate)),
         };
         Occupancy {
-            idle: idle_since.is_some(),
-            idle_packets: idle_since.map_or(0, |since| (now - since) / one().max(1)),
+            idle: idle_since.map(|since| Idle {
+                since,
+                packet_time: one().max(1),
+            }),
             packets,
             bytes,
         }

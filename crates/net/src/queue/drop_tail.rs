@@ -38,7 +38,7 @@ impl DropTail {
 
     pub fn admit(&self, size: u32, queue: Occupancy) -> Verdict {
         let longer = queue.bytes + u64::from(size) > self.bytes;
-        if !queue.idle && (queue.packets >= self.packets || longer) {
+        if queue.idle.is_none() && (queue.packets >= self.packets || longer) {
             Verdict::Drop(DropReason::QueueFull)
         } else {
             Verdict::Pass

@@ -150,13 +150,19 @@ pub(crate) enum Verdict {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occupancy {
     /// Nothing waits and nothing is being sent.
-    pub idle: bool,
-    /// How many packets of this one's length could have been sent since the queue became idle.
-    pub idle_packets: u64,
+    pub idle: Option<Idle>,
     /// Packets that wait, the one being sent not included.
     pub packets: u64,
     /// Their length, overhead included.
     pub bytes: u64,
+}
+
+/// A sender that has nothing to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Idle {
+    pub since: Nanos,
+    /// What the arriving packet takes to be sent.
+    pub packet_time: Nanos,
 }
 
 #[derive(Debug)]
@@ -225,11 +231,11 @@ impl Discipline {
         queue: Occupancy,
         rng: &mut Pcg64Mcg,
     ) -> Verdict {
-        let full = |limit: u64| !queue.idle && queue.packets >= limit;
+        let full = |limit: u64| queue.idle.is_none() && queue.packets >= limit;
         match self {
             Self::DropTail(drop_tail) => drop_tail.admit(size, queue),
             Self::Red(red) => {
-                let verdict = red.admit(ecn_capable, queue, rng);
+                let verdict = red.admit(now, ecn_capable, queue, rng);
                 if full(red.limit()) {
                     Verdict::Drop(DropReason::QueueFull)
                 } else {

@@ -3,6 +3,7 @@
 use rand_pcg::Pcg64Mcg;
 
 use super::{Occupancy, Verdict};
+use crate::ids::Nanos;
 use crate::packet::DropReason;
 use crate::random::uniform;
 use polypath_settings::{ModelError, model};
@@ -53,6 +54,8 @@ pub(crate) struct Red {
     average: f64,
     /// Packets since the last one that was dropped or marked; `None` below `min`.
     since_last: Option<u64>,
+    /// Up to when idle time is in the average.
+    counted: Nanos,
 }
 
 impl Red {
@@ -61,6 +64,7 @@ impl Red {
             config,
             average: 0.0,
             since_last: None,
+            counted: 0,
         }
     }
 
@@ -74,8 +78,14 @@ impl Red {
         self.config.limit
     }
 
-    pub fn admit(&mut self, ecn_capable: bool, queue: Occupancy, rng: &mut Pcg64Mcg) -> Verdict {
-        self.update(queue);
+    pub fn admit(
+        &mut self,
+        now: Nanos,
+        ecn_capable: bool,
+        queue: Occupancy,
+        rng: &mut Pcg64Mcg,
+    ) -> Verdict {
+        self.update(now, queue);
         let base = self.base_probability();
         if base <= 0.0 {
             self.since_last = None;
@@ -93,9 +103,14 @@ impl Red {
         }
     }
 
-    fn update(&mut self, queue: Occupancy) {
-        if queue.idle {
-            self.average *= power(1.0 - self.config.weight, queue.idle_packets);
+    /// A packet that is dropped leaves the sender idle, so that a stretch of idle time may be seen several times; it counts once.
+    fn update(&mut self, now: Nanos, queue: Occupancy) {
+        if let Some(idle) = queue.idle {
+            let from = idle.since.max(self.counted);
+            let packets = now.saturating_sub(from) / idle.packet_time;
+            self.average *= power(1.0 - self.config.weight, packets);
+            // What is left of a packet's time counts with what follows.
+            self.counted = from + packets * idle.packet_time;
         } else {
             self.average += self.config.weight * (queue.packets as f64 - self.average);
         }
@@ -138,6 +153,7 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Idle;
     use crate::random::stream;
 
     fn red(gentle: bool, ecn: bool) -> Red {
@@ -154,10 +170,16 @@ mod tests {
 
     fn waiting(packets: u64) -> Occupancy {
         Occupancy {
-            idle: false,
-            idle_packets: 0,
+            idle: None,
             packets,
             bytes: packets * 1500,
+        }
+    }
+
+    fn idle(since: Nanos, packet_time: Nanos) -> Occupancy {
+        Occupancy {
+            idle: Some(Idle { since, packet_time }),
+            ..waiting(0)
         }
     }
 
@@ -165,7 +187,7 @@ mod tests {
         let mut rng = stream(1, "test", 0, "red");
         let n = 50_000;
         let drops = (0..n)
-            .filter(|_| red.admit(false, waiting(packets), &mut rng) != Verdict::Pass)
+            .filter(|_| red.admit(0, false, waiting(packets), &mut rng) != Verdict::Pass)
             .count();
         drops as f64 / f64::from(n)
     }
@@ -186,11 +208,11 @@ mod tests {
     fn ecn_capable_packets_are_marked_instead() {
         let mut rng = stream(1, "test", 0, "red");
         assert_eq!(
-            red(false, true).admit(true, waiting(20), &mut rng),
+            red(false, true).admit(0, true, waiting(20), &mut rng),
             Verdict::Mark
         );
         assert_eq!(
-            red(false, true).admit(false, waiting(20), &mut rng),
+            red(false, true).admit(0, false, waiting(20), &mut rng),
             Verdict::Drop(DropReason::Red)
         );
     }
@@ -200,14 +222,25 @@ mod tests {
         let mut red = red(false, false);
         red.config.weight = 0.5;
         red.average = 8.0;
-        red.update(Occupancy {
-            idle: true,
-            idle_packets: 3,
-            packets: 0,
-            bytes: 0,
-        });
+        red.update(30, idle(0, 10));
         assert_eq!(red.average, 1.0);
-        red.update(waiting(5));
+        red.update(30, waiting(5));
         assert_eq!(red.average, 3.0);
+    }
+
+    #[test]
+    fn idle_time_counts_once_however_many_packets_find_it() {
+        let mut red = red(false, false);
+        red.config.weight = 0.5;
+        red.average = 8.0;
+        for now in [10, 10, 15, 19, 20, 27] {
+            red.update(now, idle(0, 10));
+        }
+        assert_eq!(red.average, 2.0);
+        red.update(30, idle(0, 10));
+        assert_eq!(red.average, 1.0);
+        // Another stretch of idle time.
+        red.update(59, idle(40, 10));
+        assert_eq!(red.average, 0.5);
     }
 }

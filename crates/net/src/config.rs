@@ -84,7 +84,8 @@ pub struct Change {
     /// Of packets that enter from now on; they do not overtake those on their way.
     pub delay: Option<Nanos>,
     pub burst: Option<u64>,
-    /// A shorter limit drops later arrivals, not what already waits.
+    /// CoDel, PIE, DRR and FQ-CoDel go on from where they are and drop what is beyond a shorter limit at once; of the others one drops
+    /// later arrivals, not what already waits.
     pub queue: Option<QueueConfig>,
     /// Of packets that enter from now on.
     pub loss: Option<LossConfig>,

@@ -4,7 +4,8 @@ mod common;
 
 use common::{FORWARD, MS, Pair, config};
 use polypath_net::{
-    Change, ChannelConfig, DropReason, DrrConfig, Ecn, FqCodelConfig, Nanos, PieConfig, QueueConfig,
+    Change, ChannelConfig, CodelConfig, DropReason, DrrConfig, Ecn, FqCodelConfig, Nanos,
+    PieConfig, QueueConfig,
 };
 
 const SECOND: Nanos = 1_000 * MS;
@@ -257,6 +258,77 @@ fn packets_that_wait_pass_to_a_new_discipline() {
     assert_eq!(network.backlog(FORWARD), (5, 5000));
     pair.run(SECOND);
     assert_eq!(pair.packets.len(), 6);
+}
+
+fn codel(limit: u64) -> QueueConfig {
+    QueueConfig::Codel(CodelConfig {
+        target_ns: 5 * MS,
+        interval_ns: 100 * MS,
+        limit,
+        ecn: false,
+    })
+}
+
+/// Each discipline that goes on under new settings, with this limit.
+fn steered(limit: u64) -> [QueueConfig; 4] {
+    [
+        codel(limit),
+        QueueConfig::Pie(PieConfig { limit, ..pie() }),
+        drr(limit),
+        QueueConfig::FqCodel(FqCodelConfig {
+            limit,
+            ..fq_codel()
+        }),
+    ]
+}
+
+/// `codel_change`, `pie_change`, `sfq_change` and `fq_codel_change` leave what the control knows.
+#[test]
+fn a_discipline_goes_on_under_new_settings_of_its_kind() {
+    for (queue, later) in std::iter::zip(steered(100_000), steered(99_999)) {
+        let passed = |change: Option<QueueConfig>| {
+            let mut pair = pair(queue.clone());
+            if let Some(queue) = change {
+                let change = Change {
+                    queue: Some(queue),
+                    ..Change::default()
+                };
+                let at = 1_700 * MS + 1;
+                pair.network.schedule(at, FORWARD, change).unwrap();
+            }
+            overload(&mut pair, &[1200, 700], 3 * SECOND);
+            (pair.delivered(), pair.dropped())
+        };
+        let untouched = passed(None);
+        assert!(passed(Some(later.clone())) == untouched, "{later:?}");
+    }
+}
+
+/// As those of Linux do, codel and pie from the head.
+#[test]
+fn what_is_beyond_a_shorter_limit_goes_at_once() {
+    for (queue, shorter) in std::iter::zip(steered(100), steered(4)) {
+        let mut pair = pair(queue);
+        pair.send_of(0, &[1000; 9], Ecn::NotEct);
+        let change = Change {
+            queue: Some(shorter.clone()),
+            ..Change::default()
+        };
+        let (network, log) = (&mut pair.network, &mut pair.log);
+        network.apply(FORWARD, &change, log).unwrap();
+        // One is being sent and four wait.
+        assert_eq!(network.backlog(FORWARD), (4, 4000), "{shorter:?}");
+        let of_drr = matches!(shorter, QueueConfig::Drr(_));
+        let (reason, bodies) = if of_drr {
+            (DropReason::Longest, [8, 7, 6, 5])
+        } else {
+            (DropReason::QueueFull, [1, 2, 3, 4])
+        };
+        let gone = bodies.map(|body| (0, body, reason));
+        assert_eq!(pair.dropped(), gone, "{shorter:?}");
+        pair.run(SECOND);
+        assert_eq!(pair.packets.len(), 5);
+    }
 }
 
 #[test]

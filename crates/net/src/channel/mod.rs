@@ -457,24 +457,15 @@ impl Channel {
         &mut self,
         now: Nanos,
         config: ChannelConfig,
-        store: &Store<B>,
+        store: &mut Store<B>,
+        dropped: &mut Dropped,
     ) -> Vec<u32> {
-        let headers = &store.headers;
         let old = std::mem::replace(&mut self.general.config, Arc::new(config));
-        let lost = self.lose(now, &old, headers);
-        if self.general.config.queue != old.queue {
-            let hashes = hashes(self.general.seed, self.general.id);
-            let config = &self.general.config;
-            let mut new = Discipline::new(&config.queue, config.longest_packet(), hashes);
-            let discipline = &mut self.general.discipline;
-            if let Some(staged) = &mut self.general.staged {
-                staged.hand_over(discipline, &mut new, |slot| store.flow(slot));
-            }
-            if let Some(wireless) = &mut self.general.wireless {
-                wireless.hand_over(discipline, &mut new, |slot| store.flow(slot));
-            }
-            *discipline = new;
+        let lost = self.lose(now, &old, &store.headers);
+        if self.general.config.queue != old.queue && !self.goes_on(now, store, dropped) {
+            self.replace_discipline(store);
         }
+        let headers = &store.headers;
         if self.general.config.loss != old.loss {
             self.general.loss = Loss::new(&self.general.config.loss);
         }
@@ -492,6 +483,46 @@ impl Channel {
         }
         self.arrange(headers);
         lost
+    }
+
+    /// Has the discipline take new settings of its kind and drop what is beyond their limit, if it is one that does: whether it is.
+    fn goes_on<B>(&mut self, now: Nanos, store: &mut Store<B>, dropped: &mut Dropped) -> bool {
+        let (_, backlog) = self.backlog(now, &store.headers);
+        let General {
+            config,
+            discipline,
+            staged,
+            wireless,
+            ..
+        } = &mut *self.general;
+        if let Some(flows) = discipline.by_flow() {
+            return flows.change(now, &config.queue, store, dropped);
+        }
+        if !discipline.change(now, &config.queue, backlog) {
+            return false;
+        }
+        if let Some(staged) = staged {
+            staged.shorten(discipline, dropped);
+        }
+        if let Some(wireless) = wireless {
+            wireless.shorten(discipline, dropped);
+        }
+        true
+    }
+
+    /// Another discipline takes over what waits.
+    fn replace_discipline<B>(&mut self, store: &Store<B>) {
+        let hashes = hashes(self.general.seed, self.general.id);
+        let config = &self.general.config;
+        let mut new = Discipline::new(&config.queue, config.longest_packet(), hashes);
+        let discipline = &mut self.general.discipline;
+        if let Some(staged) = &mut self.general.staged {
+            staged.hand_over(discipline, &mut new, |slot| store.flow(slot));
+        }
+        if let Some(wireless) = &mut self.general.wireless {
+            wireless.hand_over(discipline, &mut new, |slot| store.flow(slot));
+        }
+        *discipline = new;
     }
 
     /// Takes away what a link or an interface that goes down loses at once.

@@ -12,7 +12,7 @@ use super::line::Contents;
 use super::serializer::{Bucket, Serializer};
 use super::trace::{Opportunities, Trace};
 use crate::ids::{NEVER, Nanos};
-use crate::packet::Store;
+use crate::packet::{DropReason, Store};
 use crate::queue::{Discipline, Dropped, Queued, Travel};
 
 #[derive(Debug)]
@@ -135,6 +135,16 @@ impl Staged {
         flow_of: impl Fn(u32) -> u32,
     ) {
         self.backlog.hand_over(from, to, flow_of);
+    }
+
+    /// Drops from the head what the discipline holds no longer.
+    pub fn shorten(&mut self, discipline: &Discipline, dropped: &mut Dropped) {
+        while self.waiting(discipline).0 > discipline.holds() {
+            let Some(packet) = self.backlog.pop() else {
+                break;
+            };
+            dropped.push((packet.slot, DropReason::QueueFull));
+        }
     }
 
     /// As [`Backlog::sort_in`].

@@ -120,6 +120,16 @@ impl Wireless {
         self.backlog.hand_over(from, to, flow_of);
     }
 
+    /// Drops from the head what the discipline holds no longer.
+    pub fn shorten(&mut self, discipline: &Discipline, dropped: &mut Dropped) {
+        while self.waiting(discipline).0 > discipline.holds() {
+            let Some(packet) = self.backlog.pop() else {
+                break;
+            };
+            dropped.push((packet.slot, DropReason::QueueFull));
+        }
+    }
+
     /// Takes an admitted packet.
     pub fn push(&mut self, packet: Queued) {
         self.backlog.push(packet);

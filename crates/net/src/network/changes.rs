@@ -1,6 +1,7 @@
 //! Changes of channels, at once or at their time.
 
 use super::{CONTROL, ChangeError, Network, Output};
+use crate::channel::Dropped;
 use crate::config::{Change, ChannelConfig};
 use crate::events::EventQueue;
 use crate::ids::{ChannelId, NEVER, Nanos};
@@ -71,10 +72,13 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         config: ChannelConfig,
         obs: &mut O,
     ) {
-        let lost = self.channels[channel as usize].reconfigure(self.now, config, &self.store);
+        let mut dropped = Dropped::new();
+        let changed = &mut self.channels[channel as usize];
+        let lost = changed.reconfigure(self.now, config, &mut self.store, &mut dropped);
         for slot in lost {
             self.discard(channel, slot, DropReason::Down, obs);
         }
+        self.discard_all(channel, dropped, obs);
         self.tell_medium(channel);
         self.set_event(channel);
     }

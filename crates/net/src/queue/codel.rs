@@ -149,6 +149,15 @@ impl Codel {
         }
     }
 
+    /// `codel_change`: the control goes on.
+    pub fn change(&mut self, config: CodelConfig) {
+        let control = std::mem::take(&mut self.control);
+        *self = Self {
+            control,
+            ..Self::new(config, self.goal.longest)
+        };
+    }
+
     /// `codel_vars_init`.
     pub fn reset(&mut self) {
         self.control = Control::default();

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use rand_pcg::Pcg64Mcg;
 
 use super::flows::Flows;
-use super::{ByFlow, Dropped, MIN_QUANTUM, MOST_FLOWS, Marks, Queued};
+use super::{ByFlow, Dropped, MIN_QUANTUM, MOST_FLOWS, Marks, QueueConfig, Queued};
 use crate::ids::Nanos;
 use crate::packet::DropReason;
 use polypath_settings::model;
@@ -64,18 +64,33 @@ impl ByFlow for Drr {
     }
 
     fn make_room(&mut self, dropped: &mut Dropped) {
-        if self.flows.waiting().0 <= self.config.limit {
-            return;
+        while self.flows.waiting().0 > self.config.limit {
+            let Some(number) = self.flows.longest(|flow| flow.len() as u64) else {
+                return;
+            };
+            if let Some(packet) = self.flows.pop_last(number) {
+                dropped.push((packet.slot, DropReason::Longest));
+            }
+            if self.flows.get(number).len() == 0 {
+                self.leave(number);
+            }
         }
-        let Some(number) = self.flows.longest(|flow| flow.len() as u64) else {
-            return;
-        };
-        if let Some(packet) = self.flows.pop_last(number) {
-            dropped.push((packet.slot, DropReason::Longest));
+    }
+
+    /// `sfq_change`.
+    fn change(
+        &mut self,
+        _: Nanos,
+        config: &QueueConfig,
+        _: &mut dyn Marks,
+        dropped: &mut Dropped,
+    ) -> bool {
+        match config {
+            QueueConfig::Drr(config) if config.flows == self.config.flows => self.config = *config,
+            _ => return false,
         }
-        if self.flows.get(number).len() == 0 {
-            self.leave(number);
-        }
+        self.make_room(dropped);
+        true
     }
 
     fn next(&mut self, _: Nanos, _: &mut dyn Marks, _: &mut Dropped) -> Option<Queued> {

@@ -6,7 +6,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::codel::{Control, Goal, Leaving};
 use super::flows::Flows;
-use super::{ByFlow, Dropped, MIN_QUANTUM, MOST_FLOWS, Marks, Queued, Verdict};
+use super::{ByFlow, Dropped, MIN_QUANTUM, MOST_FLOWS, Marks, QueueConfig, Queued, Verdict};
 use crate::ids::Nanos;
 use crate::packet::DropReason;
 use polypath_settings::model;
@@ -47,16 +47,20 @@ pub(super) struct FqCodel {
     old: VecDeque<u32>,
 }
 
+fn goal(config: FqCodelConfig, longest: u64) -> Goal {
+    Goal {
+        target: config.target_ns,
+        interval: config.interval_ns,
+        ecn: config.ecn,
+        longest,
+    }
+}
+
 impl FqCodel {
     pub fn new(config: FqCodelConfig, longest: u64, rng: &mut Pcg64Mcg) -> Self {
         Self {
             config,
-            goal: Goal {
-                target: config.target_ns,
-                interval: config.interval_ns,
-                ecn: config.ecn,
-                longest,
-            },
+            goal: goal(config, longest),
             flows: Flows::new(config.flows, rng),
             new: VecDeque::new(),
             old: VecDeque::new(),
@@ -125,6 +129,30 @@ impl ByFlow for FqCodel {
             }
         }
         self.flows.get(number).state.count_drops(drops);
+    }
+
+    /// `fq_codel_change`, which has what is beyond the limit leave in its turn, to nowhere.
+    fn change(
+        &mut self,
+        now: Nanos,
+        config: &QueueConfig,
+        marks: &mut dyn Marks,
+        dropped: &mut Dropped,
+    ) -> bool {
+        match config {
+            QueueConfig::FqCodel(config) if config.flows == self.config.flows => {
+                self.config = *config;
+            }
+            _ => return false,
+        }
+        self.goal = goal(self.config, self.goal.longest);
+        while self.flows.waiting().0 > self.config.limit {
+            let Some(packet) = self.next(now, marks, dropped) else {
+                break;
+            };
+            dropped.push((packet.slot, DropReason::QueueFull));
+        }
+        true
     }
 
     /// Section 4.2.

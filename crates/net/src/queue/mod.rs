@@ -124,6 +124,15 @@ pub(crate) trait ByFlow: std::fmt::Debug + Send + Sync {
     /// Drops what is beyond the limit after a packet was taken.
     fn make_room(&mut self, dropped: &mut Dropped);
 
+    /// Takes new settings and drops what is beyond their limit, if it goes on with its flows under them: whether it does.
+    fn change(
+        &mut self,
+        now: Nanos,
+        config: &QueueConfig,
+        marks: &mut dyn Marks,
+        dropped: &mut Dropped,
+    ) -> bool;
+
     /// The packet that leaves now.
     fn next(&mut self, now: Nanos, marks: &mut dyn Marks, dropped: &mut Dropped) -> Option<Queued>;
 
@@ -207,6 +216,26 @@ impl Discipline {
         match self {
             Self::ByFlow(flows) => flows.waiting(),
             _ => (0, 0),
+        }
+    }
+
+    /// Takes new settings of its kind and goes on from where it is, if it is one that does (`codel_change`, `pie_change`): whether it is.
+    /// `backlog`: bytes that wait.
+    pub fn change(&mut self, now: Nanos, config: &QueueConfig, backlog: u64) -> bool {
+        match (self, config) {
+            (Self::Codel(codel), QueueConfig::Codel(config)) => codel.change(*config),
+            (Self::Pie(pie), QueueConfig::Pie(config)) => pie.change(now, *config, backlog),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The most packets that may wait, if it is one that drops the others at once when that changes.
+    pub fn holds(&self) -> u64 {
+        match self {
+            Self::Codel(codel) => codel.limit,
+            Self::Pie(pie) => pie.limit(),
+            _ => u64::MAX,
         }
     }
 

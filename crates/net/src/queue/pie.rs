@@ -86,6 +86,12 @@ impl Pie {
         self.config.limit
     }
 
+    /// `pie_change`: the control goes on, with the updates due by now made under the settings that they were due under.
+    pub fn change(&mut self, now: Nanos, config: PieConfig, backlog: u64) {
+        self.catch_up(now, backlog);
+        self.config = config;
+    }
+
     /// Forgets everything, as its packets are gone.
     pub fn reset(&mut self) {
         self.state = INITIAL;

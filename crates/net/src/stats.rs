@@ -15,7 +15,7 @@ pub struct ChannelStats {
     pub lost_packets: u64,
     /// The most packets that ever waited at once, the one being sent not included.
     pub max_queue_packets: u64,
-    /// Time spent sending; with a token bucket, the time that the bytes sent take at the rate.
+    /// Time spent sending; with a token bucket, the time in which tokens came in for what was sent.
     pub busy: Nanos,
 }
 

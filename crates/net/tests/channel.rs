@@ -102,6 +102,22 @@ fn a_token_bucket_lets_a_burst_through_and_then_the_rate() {
     assert_eq!(pair.dropped(), [(0, 4, DropReason::TooLong)]);
 }
 
+/// A byte takes 1 us: 10 kB out of a full bucket leave at once, and the rate has made up for them 10 ms later.
+#[test]
+fn a_token_bucket_is_busy_no_longer_than_time_goes_on() {
+    let mut pair = Pair::new(ChannelConfig {
+        burst: 10_000,
+        ..config()
+    });
+    pair.run(MS);
+    pair.send(&[1000; 10]);
+    pair.run(3 * MS);
+    assert_eq!(pair.network.stats(FORWARD).sent_packets, 10);
+    assert_eq!(pair.network.stats(FORWARD).busy, 2 * MS);
+    pair.run(40 * MS);
+    assert_eq!(pair.network.stats(FORWARD).busy, 10 * MS);
+}
+
 #[test]
 fn jitter_keeps_the_order_and_has_its_spread() {
     let mut pair = Pair::new(ChannelConfig {

@@ -120,6 +120,10 @@ pub(crate) struct Bucket {
     level: u64,
     /// When `level` was true.
     at: Nanos,
+    /// What was sent and has not come in again, also in nanobits.
+    owed: u64,
+    /// Time that tokens took to come in for what was sent, up to `at`.
+    busy: Nanos,
 }
 
 impl Bucket {
@@ -131,12 +135,16 @@ impl Bucket {
             depth,
             level: depth,
             at: now,
+            owed: 0,
+            busy: 0,
         }
     }
 
     fn fill(&mut self, now: Nanos) {
+        self.busy = self.busy(now);
         let gained = u128::from(now.saturating_sub(self.at)) * u128::from(self.rate.get());
         self.level = (u128::from(self.level) + gained).min(u128::from(self.depth)) as u64;
+        self.owed = u128::from(self.owed).saturating_sub(gained) as u64;
         self.at = self.at.max(now);
     }
 
@@ -154,11 +162,14 @@ impl Bucket {
     pub fn spend(&mut self, now: Nanos, size: u32) {
         self.fill(now);
         self.level = self.level.saturating_sub(work(size));
+        self.owed = self.owed.saturating_add(work(size));
     }
 
-    /// Time that the tokens for a packet take to come.
-    pub fn duration(&self, size: u32) -> Nanos {
-        duration(u64::from(size), self.rate)
+    /// Time in which tokens came in for what was sent. A packet that finds them in the bucket leaves in no time, so that it is the tokens
+    /// that tell how long the rate was in use.
+    pub fn busy(&self, now: Nanos) -> Nanos {
+        let since = now.saturating_sub(self.at);
+        self.busy + since.min(self.owed.div_ceil(self.rate.get()))
     }
 
     pub fn change(&mut self, now: Nanos, rate: NonZeroU64, burst: u64) {
@@ -190,6 +201,20 @@ mod tests {
         let mut line = Serializer::new(rate(3_000_000));
         line.send(0, 1514);
         assert_eq!(line.send(5_000_000, 1514), 9_037_333);
+    }
+
+    #[test]
+    fn a_bucket_is_busy_until_the_tokens_for_what_was_sent_have_come() {
+        let mut bucket = Bucket::new(0, rate(8_000_000), 3000);
+        bucket.spend(1_000_000, 3000);
+        assert_eq!(bucket.busy(1_000_000), 0);
+        assert_eq!(bucket.busy(2_500_000), 1_500_000);
+        bucket.spend(2_500_000, 500);
+        // 3500 bytes in all, at a microsecond each, however deep the bucket is.
+        bucket.change(3_000_000, rate(8_000_000), 10_000);
+        assert_eq!(bucket.busy(100_000_000), 3_500_000);
+        bucket.spend(200_000_000, 1000);
+        assert_eq!(bucket.busy(300_000_000), 4_500_000);
     }
 
     #[test]

@@ -239,10 +239,7 @@ impl Staged {
         match &mut self.pacing {
             Pacing::Unlimited | Pacing::Trace(_) => {}
             Pacing::Serial(_) => self.busy += until - since,
-            Pacing::Bucket(bucket) => {
-                bucket.spend(until, packet.size);
-                self.busy += bucket.duration(packet.size);
-            }
+            Pacing::Bucket(bucket) => bucket.spend(until, packet.size),
         }
         self.idle_since = until;
         self.sent_packets += 1;
@@ -260,6 +257,7 @@ impl Staged {
         let current = match (&self.pacing, self.sending) {
             (Pacing::Serial(_), Some(sending)) => now.saturating_sub(sending.since),
             (Pacing::Trace(trace), _) => trace.busy(now, self.sent_bytes),
+            (Pacing::Bucket(bucket), _) => bucket.busy(now),
             _ => 0,
         };
         (
@@ -286,9 +284,13 @@ impl Staged {
             // A configuration with a trace has no other rate ([`crate::ChannelConfig::check`]).
             (Pacing::Trace(_), _) => return,
             _ => {
-                if let (Pacing::Serial(_), Some(sending)) = (&self.pacing, &mut self.sending) {
-                    self.busy += now - sending.since;
-                    sending.since = now;
+                match (&self.pacing, &mut self.sending) {
+                    (Pacing::Serial(_), Some(sending)) => {
+                        self.busy += now - sending.since;
+                        sending.since = now;
+                    }
+                    (Pacing::Bucket(bucket), _) => self.busy += bucket.busy(now),
+                    _ => {}
                 }
                 self.pacing = Pacing::new(now, rate, burst);
             }

@@ -360,6 +360,7 @@ class Tables:
         last: dict[tuple[int, str], Row] = {}
         most: dict[tuple[int, str], int] = {}
         busy: dict[tuple[int, str], float] = {}
+        owed: dict[tuple[int, str], float] = {}
         host_queues = self._host_queues()
         for sample in logs.read_queues(self.out / "links"):
             key = names.get(sample.device)
@@ -382,7 +383,10 @@ class Tables:
             rate = _rate_at(self.job.rates[key], sample.time_ns)
             if rate:
                 sent = row["sent_bytes"] - (before["sent_bytes"] if before else 0)
-                busy[key] = busy.get(key, 0.0) + sent * 8e9 / rate
+                # a bucket lets more leave at once than the rate has time for
+                work = owed.get(key, 0.0) + sent * 8e9 / rate
+                spent = min(work, sample.time_ns - (before["time_ns"] if before else 0))
+                busy[key], owed[key] = busy.get(key, 0.0) + spent, work - spent
             last[key] = row
             most[key] = max(most.get(key, 0), queue.queued_packets)
             self.rows["links"].append(row)

@@ -105,8 +105,8 @@ impl ByFlow for Lifo {
         self.1.push(packet);
     }
 
-    fn make_room(&mut self, dropped: &mut Dropped) {
-        while self.1.len() as u64 > self.0.limit {
+    fn make_room(&mut self, head: u64, dropped: &mut Dropped) {
+        while head + self.1.len() as u64 > self.0.limit {
             dropped.push((self.1.remove(0).slot, crate::packet::DropReason::QueueFull));
         }
     }

@@ -269,6 +269,33 @@ fn codel(limit: u64) -> QueueConfig {
     })
 }
 
+/// The packet at the head waits for tokens, and tbf's child counts it (`qdisc_peek_dequeued`).
+#[test]
+fn a_packet_that_waits_for_tokens_counts_for_the_limit() {
+    for (queue, shorter) in std::iter::zip(steered(4), steered(2)) {
+        let mut pair = Pair::new(ChannelConfig {
+            burst: 1000,
+            queue: queue.clone(),
+            ..config()
+        });
+        // The first leaves with the tokens that there are.
+        pair.send_of(0, &[1000; 5], Ecn::NotEct);
+        assert_eq!(pair.network.backlog(FORWARD), (4, 4000), "{queue:?}");
+        assert!(pair.dropped().is_empty());
+        pair.send_of(0, &[1000], Ecn::NotEct);
+        assert!(!pair.dropped().is_empty(), "{queue:?}");
+        assert!(pair.network.stats(FORWARD).max_queue_packets <= 4);
+        let change = Change {
+            queue: Some(shorter),
+            ..Change::default()
+        };
+        let (network, log) = (&mut pair.network, &mut pair.log);
+        network.apply(FORWARD, &change, log).unwrap();
+        assert_eq!(network.backlog(FORWARD).0, 2, "{queue:?}");
+        pair.run(SECOND);
+    }
+}
+
 /// Each discipline that goes on under new settings, with this limit.
 fn steered(limit: u64) -> [QueueConfig; 4] {
     [

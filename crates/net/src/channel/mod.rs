@@ -317,7 +317,7 @@ impl Channel {
         match (&mut self.general.staged, travel) {
             (Some(staged), _) => {
                 match discipline.by_flow() {
-                    Some(flows) => take_by_flow(flows, packet, flow, dropped)?,
+                    Some(flows) => take_by_flow(flows, packet, flow, staged.head().0, dropped)?,
                     None => staged.push(packet),
                 }
                 staged.depart(now, discipline, store, dropped);
@@ -347,7 +347,7 @@ impl Channel {
             return Err(DropReason::Down);
         };
         match discipline.by_flow() {
-            Some(flows) => take_by_flow(flows, packet, flow, dropped)?,
+            Some(flows) => take_by_flow(flows, packet, flow, 0, dropped)?,
             None => wireless.push(packet),
         }
         wireless.note_waiting(discipline);
@@ -496,7 +496,8 @@ impl Channel {
             ..
         } = &mut *self.general;
         if let Some(flows) = discipline.by_flow() {
-            return flows.change(now, &config.queue, store, dropped);
+            let head = staged.as_ref().map_or(0, |staged| staged.head().0);
+            return flows.change(now, &config.queue, head, store, dropped);
         }
         if !discipline.change(now, &config.queue, backlog) {
             return false;
@@ -626,7 +627,7 @@ impl Channel {
     }
 }
 
-/// Has a discipline by flow take a packet.
+/// Has a discipline by flow take a packet, behind so many at the head.
 ///
 /// # Errors
 /// Why it is that packet that makes room.
@@ -634,10 +635,11 @@ fn take_by_flow(
     flows: &mut dyn ByFlow,
     packet: Queued,
     flow: u32,
+    head: u64,
     dropped: &mut Dropped,
 ) -> Result<(), DropReason> {
     flows.take(packet, flow);
-    flows.make_room(dropped);
+    flows.make_room(head, dropped);
     match dropped.iter().position(|it| it.0 == packet.slot) {
         Some(at) => Err(dropped.remove(at).1),
         None => Ok(()),

@@ -152,12 +152,17 @@ impl Staged {
         self.backlog.sort_in(discipline, flow_of);
     }
 
-    /// Waiting packets and their bytes. With a token bucket, the packet at the head waits too.
-    pub fn waiting(&self, discipline: &Discipline) -> (u64, u64) {
-        let head = match (&self.pacing, self.sending) {
+    /// The packet at the head and its bytes, if it waits: with a token bucket it does.
+    pub fn head(&self) -> (u64, u64) {
+        match (&self.pacing, self.sending) {
             (Pacing::Bucket(_), Some(sending)) => (1, u64::from(sending.packet.size)),
             _ => (0, 0),
-        };
+        }
+    }
+
+    /// Waiting packets and their bytes, the one at the head included.
+    pub fn waiting(&self, discipline: &Discipline) -> (u64, u64) {
+        let head = self.head();
         let waiting = self.backlog.waiting(discipline);
         (waiting.0 + head.0, waiting.1 + head.1)
     }

@@ -63,8 +63,8 @@ impl ByFlow for Drr {
         }
     }
 
-    fn make_room(&mut self, dropped: &mut Dropped) {
-        while self.flows.waiting().0 > self.config.limit {
+    fn make_room(&mut self, head: u64, dropped: &mut Dropped) {
+        while head + self.flows.waiting().0 > self.config.limit {
             let Some(number) = self.flows.longest(|flow| flow.len() as u64) else {
                 return;
             };
@@ -82,6 +82,7 @@ impl ByFlow for Drr {
         &mut self,
         _: Nanos,
         config: &QueueConfig,
+        head: u64,
         _: &mut dyn Marks,
         dropped: &mut Dropped,
     ) -> bool {
@@ -89,7 +90,7 @@ impl ByFlow for Drr {
             QueueConfig::Drr(config) if config.flows == self.config.flows => self.config = *config,
             _ => return false,
         }
-        self.make_room(dropped);
+        self.make_room(head, dropped);
         true
     }
 

@@ -111,8 +111,8 @@ impl ByFlow for FqCodel {
 
     /// Section 4.1, last paragraph, and `fq_codel_drop`: the queue with the most bytes loses half of them from its head, at most a batch,
     /// and its CoDel counts these drops.
-    fn make_room(&mut self, dropped: &mut Dropped) {
-        if self.flows.waiting().0 <= self.config.limit {
+    fn make_room(&mut self, head: u64, dropped: &mut Dropped) {
+        if head + self.flows.waiting().0 <= self.config.limit {
             return;
         }
         let Some(number) = self.flows.longest(|flow| flow.bytes) else {
@@ -136,6 +136,7 @@ impl ByFlow for FqCodel {
         &mut self,
         now: Nanos,
         config: &QueueConfig,
+        head: u64,
         marks: &mut dyn Marks,
         dropped: &mut Dropped,
     ) -> bool {
@@ -146,7 +147,7 @@ impl ByFlow for FqCodel {
             _ => return false,
         }
         self.goal = goal(self.config, self.goal.longest);
-        while self.flows.waiting().0 > self.config.limit {
+        while head + self.flows.waiting().0 > self.config.limit {
             let Some(packet) = self.next(now, marks, dropped) else {
                 break;
             };

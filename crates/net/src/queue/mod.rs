@@ -121,17 +121,20 @@ pub(crate) trait ByFlow: std::fmt::Debug + Send + Sync {
     /// Takes a packet, whatever the limit.
     fn take(&mut self, packet: Queued, flow: u32);
 
-    /// Drops what is beyond the limit after a packet was taken.
-    fn make_room(&mut self, dropped: &mut Dropped);
+    /// Drops what is beyond the limit after a packet was taken; so many wait at the head, taken out before (`qdisc_peek_dequeued`).
+    fn make_room(&mut self, head: u64, dropped: &mut Dropped);
 
     /// Takes new settings and drops what is beyond their limit, if it goes on with its flows under them: whether it does.
     fn change(
         &mut self,
-        now: Nanos,
-        config: &QueueConfig,
-        marks: &mut dyn Marks,
-        dropped: &mut Dropped,
-    ) -> bool;
+        _now: Nanos,
+        _config: &QueueConfig,
+        _head: u64,
+        _marks: &mut dyn Marks,
+        _dropped: &mut Dropped,
+    ) -> bool {
+        false
+    }
 
     /// The packet that leaves now.
     fn next(&mut self, now: Nanos, marks: &mut dyn Marks, dropped: &mut Dropped) -> Option<Queued>;

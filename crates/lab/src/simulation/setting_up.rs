@@ -218,11 +218,10 @@ impl Simulation {
             (FIRST_PRIVATE_PORT + index as u16, settings.port)
         };
         self.network
-            .route(
+            .leads(
                 polypath_net::NodeId(settings.client as u32),
                 source,
                 destination,
-                0,
             )
             .map_err(|error| PlanError::Route {
                 place: place.clone(),

@@ -132,6 +132,14 @@ impl Topology {
         Ok(self.routing.paths.intern(&path))
     }
 
+    /// Whether there is a route, without a new flow for [`EqualPaths::InTurn`].
+    ///
+    /// # Errors
+    /// As of [`Topology::route`].
+    pub fn leads(&mut self, from: NodeId, src: IpAddr, dst: IpAddr) -> Result<(), RouteError> {
+        self.search(from, src, dst, 0).map(|_| ())
+    }
+
     /// Whether the node of some channel on a route begins several paths of fewest hops and no static route decides there: by
     /// [`EqualPaths`] flows may differ in what they take.
     ///

@@ -104,17 +104,25 @@ fn the_owner_hears_nothing_of_copies() {
     pair.run(100 * MS);
 }
 
-/// A packet of 1000 bytes takes a millisecond. With a token bucket it depends on what follows.
+/// A packet of 1000 bytes takes a millisecond, also on a channel whose delay is too long for the line. With a token bucket it depends on
+/// what follows.
 #[test]
 fn it_is_known_when_a_packet_would_leave_the_queue() {
     let config = of_sender(drop_tail(Some(100), None));
-    let mut pair = Pair::new(config.clone());
-    for packets in 0..3 {
-        assert_eq!(pair.network.queue_clear_at(FORWARD), Some(packets * MS));
-        pair.send(&[1000]);
+    for delay in [MS, 5_000 * MS] {
+        let mut pair = Pair::new(ChannelConfig {
+            delay,
+            ..config.clone()
+        });
+        for packets in 0..3 {
+            assert_eq!(pair.network.queue_clear_at(FORWARD), Some(packets * MS));
+            pair.send(&[1000]);
+        }
+        pair.run(3 * MS / 2);
+        assert_eq!(pair.network.queue_clear_at(FORWARD), Some(3 * MS));
+        pair.run(10 * MS);
+        assert_eq!(pair.network.queue_clear_at(FORWARD), Some(10 * MS), "now");
     }
-    pair.run(10 * MS);
-    assert_eq!(pair.network.queue_clear_at(FORWARD), Some(10 * MS), "now");
     let burst = ChannelConfig {
         burst: 10_000,
         ..config

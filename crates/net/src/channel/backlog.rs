@@ -27,6 +27,11 @@ impl Backlog {
         Some(packet)
     }
 
+    /// The bytes of the packets that the discipline does not keep itself.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// The lengths of all but the packet that has waited longest.
     pub fn behind_first(&self) -> impl Iterator<Item = u32> + Clone + '_ {
         self.waiting.iter().skip(1).map(|packet| packet.size)

@@ -410,8 +410,11 @@ impl Channel {
 
     /// When a packet queued now would leave the queue because it begins to be sent, if nothing changes; `None`: not known beforehand.
     pub fn clear_at(&self, now: Nanos) -> Option<Nanos> {
-        let known = self.general.staged.is_none() && self.general.wireless.is_none();
-        known.then(|| self.line.clear_at(now))
+        match (&self.general.staged, &self.general.wireless) {
+            (None, None) => Some(self.line.clear_at(now)),
+            (Some(staged), _) if !self.general.discipline.sees_departures() => staged.clear_at(now),
+            _ => None,
+        }
     }
 
     pub fn count_drop(&mut self, reason: DropReason) {

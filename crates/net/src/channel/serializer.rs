@@ -61,6 +61,13 @@ impl Serializer {
         self.free_at
     }
 
+    /// When so many bytes more would have left, in however many packets.
+    pub fn free_after(&self, bytes: u64) -> Nanos {
+        let work = bytes.saturating_mul(NANOBITS_PER_BYTE);
+        self.free_at
+            .saturating_add(self.carry.saturating_add(work) / self.rate)
+    }
+
     /// Changes the rate. `rest` gives the sizes of what is queued behind the packet being sent; the new departures are handed to
     /// `departs`, the packet being sent first. The caller says whether anything is queued at all.
     pub fn change_rate(

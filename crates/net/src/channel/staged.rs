@@ -181,6 +181,17 @@ impl Staged {
         }
     }
 
+    /// When a packet queued now would begin to be sent, if that is known.
+    pub fn clear_at(&self, now: Nanos) -> Option<Nanos> {
+        match &self.pacing {
+            Pacing::Unlimited => Some(now),
+            Pacing::Serial(serializer) => {
+                Some(serializer.free_after(self.backlog.bytes()).max(now))
+            }
+            Pacing::Bucket(_) | Pacing::Trace(_) => None,
+        }
+    }
+
     /// Takes an admitted packet.
     pub fn push(&mut self, packet: Queued) {
         self.backlog.push(packet);

@@ -23,7 +23,7 @@ pub struct ChannelConfig {
     /// Link-layer bytes that each packet takes besides its IP length.
     pub overhead: u32,
     /// Depth of a token bucket in bytes (tc-tbf): a packet leaves at once while the bucket holds its length, and one that is longer
-    /// than the bucket is dropped. 0: packets leave one after the other at the rate.
+    /// than the bucket is dropped. 0: packets leave one after the other at the rate. Without a rate it waits for one, and the bucket is full then.
     pub burst: u64,
     pub queue: QueueConfig,
     /// Packets of up to this IP length neither wait nor take time to send: they cross beside all others, with the delay alone. 0: none does.
@@ -136,8 +136,6 @@ pub enum ConfigError {
     Successors,
     #[error("a bypass is of a link with a rate of its own, whose queue is at the link")]
     Bypass,
-    #[error("a burst needs a rate")]
-    BurstWithoutRate,
     #[error("the burst must be at most 2^30 bytes, not {0}")]
     Burst(u64),
     #[error("the overhead must be at most 65535 bytes, not {0}")]
@@ -157,7 +155,6 @@ impl ChannelConfig {
     pub fn check(&self) -> Result<(), ConfigError> {
         match self.rate_bps {
             Some(rate) if rate == 0 || rate > MAX_RATE => return Err(ConfigError::Rate(rate)),
-            None if self.burst > 0 => return Err(ConfigError::BurstWithoutRate),
             _ => {}
         }
         if let Some(trace) = &self.trace {

@@ -347,6 +347,30 @@ fn a_line_can_become_staged_with_packets_on_it() {
     );
 }
 
+/// Packets leave at once until there is a rate, and then as a full bucket lets them.
+#[test]
+fn a_burst_waits_for_a_rate() {
+    let mut pair = Pair::new(ChannelConfig {
+        rate_bps: None,
+        burst: 1000,
+        ..config()
+    });
+    pair.send(&[2000, 1000]);
+    let change = Change {
+        rate: config().rate_bps,
+        ..Change::default()
+    };
+    pair.network.schedule(5 * MS, FORWARD, change).unwrap();
+    pair.run(6 * MS);
+    pair.send(&[1000, 1000, 2000]);
+    pair.run(100 * MS);
+    assert_eq!(
+        pair.delivered(),
+        [(MS, 0), (MS, 1), (7 * MS, 2), (8 * MS, 3)]
+    );
+    assert_eq!(pair.dropped(), [(6 * MS, 4, DropReason::TooLong)]);
+}
+
 #[test]
 fn becoming_staged_between_two_arrivals_of_one_time_keeps_that_time() {
     let mut pair = Pair::new(config());

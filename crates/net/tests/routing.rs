@@ -335,7 +335,7 @@ fn building_refuses_what_cannot_be() {
             ..delay(0)
         },
         ChannelConfig {
-            burst: 1000,
+            burst: u64::MAX,
             ..delay(0)
         },
         ChannelConfig {

@@ -348,6 +348,9 @@ def test_a_burst_is_about_a_rate_that_an_event_gives(two_paths: str) -> None:
     text = two_paths.replace('["r", "server"]', '["r", "server"]\nburst = "15 kB"', 1)
     event = '\n[[event]]\nat = "1 s"\nlink = "server"\nrate = "5 Mbps"\n'
     assert Scenario.parse(text + event, "lab.toml").link["server"].burst == 15_000
+    one_way = f'{event}direction = "forward"\n'
+    assert "'burst' is about a rate, and there is none" in complaint(text + one_way)
+    Scenario.parse(text.replace('burst = "15 kB"', 'forward.burst = "15 kB"') + one_way, "lab.toml")
 
 
 def test_disconnected_halves_are_found(two_paths: str) -> None:

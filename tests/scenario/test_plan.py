@@ -64,6 +64,15 @@ def test_a_channel_is_complete(plan: dict[str, Any]) -> None:
     assert plan["links"][2]["forward"]["queue"] == {"kind": "drop-tail", "packets": None, "bytes": None}
 
 
+@pytest.mark.parametrize(("direction", "limited"), [("both", (1000, 1000)), ("forward", (1000, None))])
+def test_a_link_that_an_event_gives_a_rate_has_the_usual_queue(
+    two_paths: str, direction: str, limited: tuple[int | None, ...]
+) -> None:
+    event = f'\n[[event]]\nat = "1 s"\nlink = "server"\nrate = "5 Mbps"\ndirection = "{direction}"\n'
+    link = Scenario.parse(two_paths + event, "lab.toml").plan().data["links"][2]
+    assert tuple(link[key]["queue"]["packets"] for key in ("forward", "backward")) == limited
+
+
 def test_the_profile_gives_what_nobody_says(plan: dict[str, Any]) -> None:
     client, server = plan["nodes"][0]["stack"], plan["nodes"][1]["stack"]
     assert client["scheduler"] == {"name": "roundrobin", "parameters": {"num_segments": 1, "cwnd_limited": True}}

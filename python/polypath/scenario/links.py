@@ -107,10 +107,10 @@ def _bypasses(tables: Tables) -> Iterator[Problem]:
 
 
 def _bursts(tables: Tables) -> Iterator[Problem]:
-    given = {event.link for event in tables.event if event.rate is not None}
+    given = rates_given(tables)
     for side in _sides(tables):
         channel = side.channel
-        if channel.burst and side.name not in given and not _has_rate_of_its_own(channel):
+        if channel.burst and (side.name, side.key) not in given and not has_rate_of_its_own(channel):
             yield side.problem("burst", "'burst' is about a rate, and there is none")
         overhead = ETHERNET_BYTES if channel.overhead is None else channel.overhead
         longest = (channel.mtu or USUAL_MTU) + overhead
@@ -119,11 +119,22 @@ def _bursts(tables: Tables) -> Iterator[Problem]:
             yield side.problem("burst", f"{message} ('mtu' and 'overhead')", f"{longest} B")
 
 
-def _has_rate_of_its_own(channel: Channel) -> bool:
+def has_rate_of_its_own(channel: Channel) -> bool:
     """Whether anything but an event gives it one, at some time."""
     if channel.rate is not None or channel.trace is not None or channel.wifi is not None:
         return True
     return channel.conditions is not None and "rate_bps" in channel.conditions.columns()
+
+
+def rates_given(tables: Tables) -> set[tuple[str, str]]:
+    """The links, and of each the directions, to which an event gives a rate."""
+    return {
+        (event.link, key)
+        for event in tables.event
+        if event.link is not None and event.rate is not None
+        for key in ("forward", "backward")
+        if event.direction in ("both", key)
+    }
 
 
 def _traces(tables: Tables) -> Iterator[Problem]:

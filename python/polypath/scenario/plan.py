@@ -14,6 +14,7 @@ from polypath import registry
 from polypath.scenario import declared, script
 from polypath.scenario.algorithms import resolved
 from polypath.scenario.errors import ScenarioError
+from polypath.scenario.links import has_rate_of_its_own, rates_given
 from polypath.scenario.models import Discipline, LossModel
 from polypath.scenario.network import ETHERNET_BYTES, Channel, Host, Interface, Link
 from polypath.scenario.reading import read_text
@@ -125,6 +126,7 @@ class _Builder:
         }
         self.node = {name: index for index, name in enumerate(self.kinds)}
         self.link = {name: index for index, name in enumerate(tables.link)}
+        self.given_rates = rates_given(tables)
         self.interfaces: dict[str, dict[str, Interface]] = {
             **{name: host.interface for name, host in tables.host.items()},
             **{name: router.interface for name, router in tables.router.items()},
@@ -150,7 +152,7 @@ class _Builder:
                     "name": name,
                     "a": self._end(link.ends[0]),
                     "b": self._end(link.ends[1]),
-                    **self._directions(link),
+                    **self._directions(name, link),
                     **_middleboxes(link),
                 }
                 for name, link in tables.link.items()
@@ -195,10 +197,14 @@ class _Builder:
             self.stacks[key] = _stack(host)
         return self.stacks[key]
 
-    def _directions(self, link: Link) -> dict[str, dict[str, Any]]:
+    def _directions(self, name: str, link: Link) -> dict[str, dict[str, Any]]:
         pairs = zip(("forward", "backward"), link.ends, directions(link), strict=True)
         return {
-            key: {**_channel(side, self.tables.medium), **self._place_of_queue(end, side)} for key, end, side in pairs
+            key: {
+                **_channel(side, self.tables.medium, (name, key) in self.given_rates),
+                **self._place_of_queue(end, side),
+            }
+            for key, end, side in pairs
         }
 
     def _place_of_queue(self, begin: str, channel: Channel) -> dict[str, str]:
@@ -394,10 +400,9 @@ def _stack(stack: Stack) -> dict[str, Any]:
 _NO_LOSS: Mapping[str, Any] = {"kind": "none"}
 
 
-def _channel(channel: Channel, media: Mapping[str, Medium]) -> dict[str, Any]:
+def _channel(channel: Channel, media: Mapping[str, Medium], given_rate: bool) -> dict[str, Any]:
     queue, conditions = channel.queue, channel.conditions
-    has_rate = channel.rate is not None or (conditions is not None and "rate_bps" in conditions.columns())
-    usual_packets = DEFAULT_QUEUE_PACKETS if has_rate or channel.wifi is not None else None
+    usual_packets = DEFAULT_QUEUE_PACKETS if given_rate or has_rate_of_its_own(channel) else None
     initial = {} if conditions is None else conditions.initial()
     wifi = {} if channel.wifi is None else {"wifi": channel.wifi.plan(media)}
     usual = 0 if channel.trace else ETHERNET_BYTES

@@ -344,6 +344,36 @@ def test_an_event_changes_a_queue_at_the_host_into_what_it_can_be(
     Scenario.parse(text.replace('loss = "100 %"', f'{change}\ndirection = "backward"'), "lab.toml")
 
 
+@pytest.mark.parametrize(
+    "link",
+    [
+        'queue_at = "host-netem"\nrate = "9 Mbps"\nbackward = { queue = { kind = "fq-codel" } }',
+        'queue_at = "host-netem"\nforward.rate = "9 Mbps"',
+        'queue_at = "host-netem"\nrate = "9 Mbps"\nbackward = { bypass = "200 B" }',
+        'queue_at = "host-tbf"\nrate = "9 Mbps"\nbackward = { burst = "15 kB", reorder = "1 %" }',
+        'queue_at = "host-netem"\nrate = "9 Mbps"\nbackward = { rate = { trace = "way" } }',
+        'queue_at = "host-netem"\nconditions = { csv = "rates.csv" }',
+    ],
+)
+def test_a_queue_at_the_host_is_about_the_direction_that_begins_there(
+    two_paths: str, tmp_path: Path, link: str
+) -> None:
+    (tmp_path / "way").write_text("1\n")
+    (tmp_path / "rates.csv").write_text("time_s,rate_mbps\n1,10\n")
+    file = tmp_path / "lab.toml"
+    file.write_text(two_paths.replace('rate = "10 Mbps"', link))
+    planned = Scenario.load(file).plan().data["links"][1]
+    assert "queue_at" in planned["forward"]
+    assert "queue_at" not in planned["backward"]
+
+
+def test_a_queue_at_the_host_may_get_its_rate_from_an_event(two_paths: str) -> None:
+    text = two_paths.replace('rate = "10 Mbps"', 'queue_at = "host-netem"')
+    event = '\n[[event]]\nat = "1 s"\nlink = "path1"\nrate = "5 Mbps"\n'
+    Scenario.parse(text + event, "lab.toml")
+    assert "without 'rate' there is none" in complaint(text + event + 'direction = "backward"\n')
+
+
 def test_a_burst_is_about_a_rate_that_an_event_gives(two_paths: str) -> None:
     text = two_paths.replace('["r", "server"]', '["r", "server"]\nburst = "15 kB"', 1)
     event = '\n[[event]]\nat = "1 s"\nlink = "server"\nrate = "5 Mbps"\n'

@@ -67,6 +67,11 @@ def _at_host(channel: Channel) -> bool:
     return channel.queue_at not in (None, "link")
 
 
+def _begins_in_host(side: _Side, tables: Tables) -> bool:
+    """Whether the queue is at the host that sends; where none does, `queue_at` of the whole link is not about it."""
+    return _at_host(side.channel) and side.begin in tables.host
+
+
 def _queues(tables: Tables) -> Iterator[Problem]:
     by_flow = [name for name, model in models(Discipline).items() if "flows" in model.model_fields]
     for name, link in tables.link.items():
@@ -81,15 +86,18 @@ def _queues(tables: Tables) -> Iterator[Problem]:
     named = " and ".join(f"'{name}'" for name in by_flow)
     one_for_all = f"a queue at the host is one for all flows; {named} are at the link"
     known_times = "a host's tbf is drop-tail without burst, duplicates and reordering"
+    given = rates_given(tables)
     for side in _sides(tables):
         channel = side.channel
-        if _at_host(channel) and channel.rate is None and channel.wifi is None:
+        if not _begins_in_host(side, tables):
+            continue
+        if (side.name, side.key) not in given and not has_rate_of_its_own(channel):
             yield side.problem("queue_at", "'queue_at' is about a queue, and without 'rate' there is none")
-        if _at_host(channel) and channel.queue is not None and channel.queue.kind in by_flow:
+        if channel.queue is not None and channel.queue.kind in by_flow:
             yield side.problem("queue", one_for_all)
         if channel.queue_at == "host-tbf" and not _leaves_at_known_times(channel):
             yield side.problem("queue_at", known_times)
-        for index in _events(side, tables, "queue") if _at_host(channel) and side.begin in tables.host else ():
+        for index in _events(side, tables, "queue"):
             changed = tables.event[index].queue
             assert changed is not None
             if changed.kind in by_flow:
@@ -101,7 +109,7 @@ def _queues(tables: Tables) -> Iterator[Problem]:
 def _bypasses(tables: Tables) -> Iterator[Problem]:
     for side in _sides(tables):
         channel = side.channel
-        if channel.bypass and (channel.rate is None or channel.trace is not None or _at_host(channel)):
+        if channel.bypass and (channel.rate is None or channel.trace is not None or _begins_in_host(side, tables)):
             message = "'bypass' is of links with a rate of their own, whose queue is at the link"
             yield side.problem("bypass", message)
 
@@ -146,7 +154,7 @@ def _traces(tables: Tables) -> Iterator[Problem]:
             continue
         if channel.burst:
             yield side.problem("burst", "a link that follows a trace has no 'burst'")
-        if _at_host(channel):
+        if _begins_in_host(side, tables):
             yield side.problem("queue_at", "a link that follows a trace has its queue at the link")
         for index in _events(side, tables, "rate"):
             message = f"{side.of('rate')} follows the trace '{channel.trace.name}', so that its rate cannot be changed"
@@ -203,7 +211,7 @@ def _beside_wifi(side: _Side, tables: Tables) -> Iterator[Problem]:
         yield side.problem("rate", "Wi-Fi has a rate of its own; take 'rate' away")
     if channel.burst:
         yield side.problem("burst", "a link over Wi-Fi has no 'burst'")
-    if _at_host(channel):
+    if _begins_in_host(side, tables):
         yield side.problem("queue_at", "a link over Wi-Fi has its queue at the link")
     if channel.conditions is not None and "rate_bps" in channel.conditions.columns():
         yield side.problem("conditions", "Wi-Fi has a rate of its own, so that 'conditions' cannot give it")

@@ -168,6 +168,26 @@ def test_a_medium_with_a_link_is_no_doubt() -> None:
     assert doubts(text + "[medium.air]\n") == []
 
 
+QUEUED = "link 'server' has a queue and no rate: packets take no time to send, so that none waits"
+
+
+@pytest.mark.parametrize(
+    ("link", "found"),
+    [
+        ('queue = { kind = "codel" }', [QUEUED]),
+        ('queue = "80 packets"', [QUEUED]),
+        ('backward = { queue = "9 packets" }', [QUEUED]),
+        ('queue = "80 packets"\nforward.rate = "1 Gbps"', []),
+        ('queue = "80 packets"\nforward.rate = "1 Gbps"\nbackward = { queue = "9 packets" }', [QUEUED]),
+    ],
+)
+def test_a_queue_is_about_a_rate(link: str, found: list[str]) -> None:
+    text = TWO_PATHS.replace('ends = ["r", "server"]', f'ends = ["r", "server"]\n{link}')
+    assert doubts(text) == found
+    event = '\n[[event]]\nat = "1 s"\nlink = "server"\nrate = "5 Mbps"\n'
+    assert doubts(text + event) == []
+
+
 TWO_SERVERS = """
 [host.client]
 [host.server]

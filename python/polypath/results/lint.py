@@ -15,7 +15,7 @@ def warnings(plan: Mapping[str, Any], found: Sequence[Route]) -> list[str]:
     # whom programs of the machine talk to nobody knows before
     idle = () if programs else idle_links(plan, found)
     silent = () if programs else _hosts(plan)
-    network = (_idle(plan, idle), silent, _apart(plan), _media(plan))
+    network = (_idle(plan, idle), silent, _apart(plan), _media(plan), _queues(plan))
     parts = (_programs(plan), *network, _unbounded(plan, found), _cut(plan), _events(plan, idle))
     return list(dict.fromkeys(line for part in parts for line in part))
 
@@ -62,6 +62,27 @@ def _media(plan: Mapping[str, Any]) -> Iterator[str]:
     for index, medium in enumerate(plan.get("media", ())):
         if index not in shared:
             yield f"medium '{medium['name']}' has no link"
+
+
+def _queues(plan: Mapping[str, Any]) -> Iterator[str]:
+    given: dict[int, set[str]] = {}
+    for event in plan.get("events", ()):
+        action = event["action"]
+        if action["kind"] == "link" and action.get("rate_bps") is not None:
+            ways = _WAYS if action["direction"] == "both" else (action["direction"],)
+            given.setdefault(action["link"], set()).update(ways)
+    for index, link in enumerate(plan["links"]):
+        rated = [way for way in _WAYS if link[way]["rate_bps"] is not None or way in given.get(index, ())]
+        # What a link says of both directions is about the one that has a rate.
+        used = [link[way]["queue"] for way in rated]
+        for way in _WAYS:
+            queue = link[way]["queue"]
+            if way not in rated and queue not in used and queue != _UNLIMITED:
+                yield f"link '{link['name']}' has a queue and no rate: packets take no time to send, so that none waits"
+
+
+_WAYS = ("forward", "backward")
+_UNLIMITED = {"kind": "drop-tail", "packets": None, "bytes": None}
 
 
 def _unbounded(plan: Mapping[str, Any], found: Sequence[Route]) -> Iterator[str]:

@@ -268,6 +268,33 @@ fn weights_are_kept() {
     );
 }
 
+/// RFC 8684 section 3.3.8.
+#[test]
+fn no_turn_is_a_backups_while_another_path_is_usable() {
+    for name in ["roundrobin", "weighted-roundrobin"] {
+        let choices = |a: Path| {
+            let mut sender = Sender::new(vec![a, backup(path(10, 4))], 100_000, 100_000);
+            sender.run(&mut *make(name, json!({"cwnd_limited": true})), 16)
+        };
+        assert_eq!(choices(path(40, 4)), "aaaa", "{name}");
+        assert_eq!(choices(failed(path(40, 4))), "bbbb", "{name}");
+    }
+}
+
+#[test]
+fn round_robin_repeats_on_a_backup_only_where_no_other_path_is_usable() {
+    let choice = |a: Path| {
+        let sender = Sender::new(vec![a, backup(path(10, 4))], 1_000, 1_000);
+        let mut view = sender.view();
+        let next = view.next.as_mut().expect("something to send");
+        next.reinjection = true;
+        next.carried.insert(0);
+        make("roundrobin", json!({})).select(&view)
+    };
+    assert_eq!(choice(path(40, 4)), Decision::Send(0));
+    assert_eq!(choice(failed(path(40, 4))), Decision::Send(1));
+}
+
 #[test]
 fn ecf_waits_only_where_the_fast_path_is_done_sooner() {
     let full = || {

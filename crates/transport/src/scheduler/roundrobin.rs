@@ -1,13 +1,13 @@
 //! Round robin over the paths with room.
 
 use super::rescue::{self, Unasked};
-use super::{Carried, Decision, Scheduler, SchedulerEntry, View, has_room, usable};
+use super::{Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, has_room};
 use crate::path::{CaState, Path};
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "roundrobin",
-    description: "The same number of segments on each path in turn",
+    description: "The same number of segments on each path in turn; backups only when no other path is usable",
     source: "mptcp.org net/mptcp/mptcp_rr.c",
     parameters: || {
         let own = vec![
@@ -56,18 +56,14 @@ impl RoundRobin {
     }
 
     fn considered(&self, path: &Path) -> bool {
-        usable(path) && path.state != CaState::Loss && (!self.skip_full || has_room(path))
+        path.state != CaState::Loss && (!self.skip_full || has_room(path))
     }
 
-    /// A path in the middle of its turn, else one whose turn has not begun.
+    /// A path in the middle of its turn, else one whose turn has not begun. mptcp_rr.c takes backups for normal paths, against RFC 8684
+    /// section 3.3.8.
     fn turn(&self, paths: &[Path]) -> Option<usize> {
-        let considered = || {
-            paths
-                .iter()
-                .enumerate()
-                .filter(|(_, path)| self.considered(path))
-                .map(|(index, _)| index)
-        };
+        let considered =
+            || candidates_of_class(paths).filter(|&index| self.considered(&paths[index]));
         considered()
             .find(|&index| (1..self.turn_of(index)).contains(&self.quota[index]))
             .or_else(|| considered().find(|&index| self.quota[index] == 0))
@@ -83,8 +79,7 @@ impl Scheduler for RoundRobin {
         if next.reinjection {
             let fresh = |index: &usize| !next.carried.contains(*index);
             let open = || {
-                (0..view.paths.len())
-                    .filter(|&i| usable(&view.paths[i]) && super::ready(&view.paths[i]))
+                candidates_of_class(view.paths).filter(|&index| super::ready(&view.paths[index]))
             };
             return open()
                 .find(fresh)
@@ -92,8 +87,8 @@ impl Scheduler for RoundRobin {
                 .map_or(Decision::Wait, Decision::Send);
         }
         let path = self.turn(view.paths).or_else(|| {
-            for (index, path) in view.paths.iter().enumerate() {
-                if self.considered(path) {
+            for index in candidates_of_class(view.paths) {
+                if self.considered(&view.paths[index]) {
                     self.quota[index] = 0;
                 }
             }

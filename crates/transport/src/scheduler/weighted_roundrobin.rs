@@ -7,7 +7,7 @@ use crate::registry::Parameter;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "weighted-roundrobin",
-    description: "Each path in turn, as many segments as its weight says",
+    description: "Each path in turn, as many segments as its weight says; backups only when no other path is usable",
     source: "SIGCOMM 2020 tutorial on multipath transport protocols (exercise)",
     parameters: || {
         let own = vec![

@@ -12,7 +12,7 @@
 //! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_is_new_data_where_there_is_some`, `a_probe_repeats_where_the_peers_window_is_full`, `a_probe_that_repairs_a_loss_reduces_the_window`, `a_congestion_control_learns_of_a_loss_that_a_probe_repairs` |
 //! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `a_loss_on_a_steady_round_trip_is_repaired_before_the_timeout`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `the_timeout_after_a_probe_has_the_same_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
 //! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
-//! | RFC 4015 section 3.2 | `what_a_mark_took_is_not_given_back` |
+//! | RFC 4015 section 3.2 | `what_a_mark_took_is_not_given_back`, `a_mark_in_the_midst_of_a_recovery_keeps_the_window`, `a_mark_after_a_timeout_keeps_the_window` |
 //! | RFC 3708 | `a_spurious_recovery_is_undone_by_dsack`, `what_the_network_repeats_is_delivered_once` |
 //! | RFC 3168 sections 6.1.2 and 6.1.5 | `an_ecn_echo_reduces_once_a_window`, `a_mark_halves_the_window`, `a_reduction_for_a_loss_is_told`, `a_reduction_for_a_timeout_is_told`, `a_retransmission_tells_of_no_reduction`, `what_is_sent_again_may_be_dropped_but_not_marked` |
 
@@ -750,6 +750,56 @@ fn what_a_mark_took_is_not_given_back() {
             assert_eq!(script.counter(Mib::TcpExtTCPDSACKRecv), 1);
             assert!(script.cwnd() < 9, "{profile:?} {within}: {}", script.cwnd());
         }
+    }
+}
+
+/// RFC 4015 section 3.2; Linux `tcp_fastretrans_alert`.
+#[test]
+fn a_mark_in_the_midst_of_a_recovery_keeps_the_window() {
+    for profile in [Profile::Rfc, Profile::Linux] {
+        let mut script = marking(profile);
+        script.inject(script.sack(1, &[(at(1), at(4))]));
+        assert_eq!(retransmitted(&mut script), [0], "{profile:?}");
+        let mut echo = script.sack(1, &[(at(1), at(7))]);
+        echo.flags |= Flags::ECE;
+        script.inject(echo);
+        script.run_for(5 * MS);
+        script.inject(script.ack(at(9)));
+        script.run_for(100 * MS);
+        script.inject(script.sack(at(9), &[(1, at(1))]));
+        script.inject(script.ack(at(10)));
+        assert_eq!(script.counter(Mib::TcpExtTCPDSACKRecv), 1);
+        assert!(script.cwnd() < 9, "{profile:?}: {}", script.cwnd());
+    }
+}
+
+#[test]
+fn a_mark_after_a_timeout_keeps_the_window() {
+    for profile in [Profile::Rfc, Profile::Linux] {
+        let peer = Peer {
+            timestamps: true,
+            sack: false,
+            ..marked_peer()
+        };
+        let config = Config {
+            ecn: true,
+            ..with_profile(profile, tcp())
+        };
+        let mut script = Script::connected(&config, peer, 100 * MS);
+        script.inject(script.ack(1));
+        script.write(1_000_000);
+        script.drain();
+        script.run_for(50 * MS);
+        let mut late = script.ack(1 + 1448);
+        script.run_for(400 * MS);
+        assert_eq!(script.counter(Mib::TcpExtTCPTimeouts), 1);
+        late.timestamps = late
+            .timestamps
+            .map(|(_, echo)| ((script.now / MS) as u32 + 1, echo));
+        late.flags |= Flags::ECE;
+        script.inject(late);
+        assert_eq!(script.counter(Mib::TcpExtTCPLossUndo), 1);
+        assert!(script.cwnd() < 5, "{profile:?}: {}", script.cwnd());
     }
 }
 

@@ -306,6 +306,8 @@ impl Socket {
         before: u64,
     ) {
         delivery.marked = true;
+        // RFC 4015 section 3.2, Linux `tcp_fastretrans_alert`: what a mark asks for is not undone, whatever the state.
+        self.recovery.prior_ssthresh = 0;
         let first = cx.shared.config.profile.reduces_at_the_mark();
         if first {
             self.on_congestion_experienced(&mut cx.path);
@@ -682,6 +684,7 @@ impl Socket {
     fn enter_reduction(&mut self, path: &mut Member) {
         self.begin_reduction(path);
         self.recovery.undo_from = None;
+        self.recovery.prior_ssthresh = 0;
         self.set_state(path, CaState::Cwr);
     }
 

@@ -211,6 +211,12 @@ impl Profile {
         self == Self::Rfc
     }
 
+    /// Whether a recovery that begins while the window shrinks for a mark ends where that reduction does (Linux `tcp_enter_recovery`), or with
+    /// all that is in flight as it begins (RFC 6675 section 5).
+    pub(crate) fn recovers_within_reductions(self) -> bool {
+        self != Self::Rfc
+    }
+
     /// Whether idleness of more than a timeout leaves the initial window at once (RFC 5681 section 4.1), or halves the window for each timeout
     /// and keeps in the threshold what was learnt (RFC 2861 section 2.1, Linux `tcp_cwnd_restart`).
     pub(crate) fn restarts_at_once(self) -> bool {

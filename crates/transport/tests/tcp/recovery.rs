@@ -8,7 +8,7 @@
 //! | RFC 3042 | `limited_transmit_sends_on_the_first_two_duplicates` |
 //! | RFC 5681 section 3.1, equation 4 | `a_loss_halves_what_is_in_flight` |
 //! | RFC 6937 | `prr_sends_in_proportion_to_what_arrives`, `prr_measures_what_was_in_flight` |
-//! | RFC 6675 section 5 | `classic_recovery_halves_the_window_at_once` |
+//! | RFC 6675 section 5 | `classic_recovery_halves_the_window_at_once`, `a_recovery_within_a_reduction_ends_with_it_upstream` |
 //! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_is_new_data_where_there_is_some`, `a_probe_repeats_where_the_peers_window_is_full`, `a_probe_that_repairs_a_loss_reduces_the_window`, `a_congestion_control_learns_of_a_loss_that_a_probe_repairs` |
 //! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `a_loss_on_a_steady_round_trip_is_repaired_before_the_timeout`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `the_timeout_after_a_probe_has_the_same_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
 //! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
@@ -750,6 +750,29 @@ fn what_a_mark_took_is_not_given_back() {
             assert_eq!(script.counter(Mib::TcpExtTCPDSACKRecv), 1);
             assert!(script.cwnd() < 9, "{profile:?} {within}: {}", script.cwnd());
         }
+    }
+}
+
+/// RFC 6675 section 5; Linux `tcp_enter_recovery`, which leaves the reduction's `high_seq`.
+#[test]
+fn a_recovery_within_a_reduction_ends_with_it_upstream() {
+    for (profile, state) in [
+        (Profile::Rfc, CaState::Recovery),
+        (Profile::MptcpOrg, CaState::Open),
+        (Profile::Linux, CaState::Open),
+    ] {
+        let mut script = marking(profile);
+        let mut echo = script.ack(at(1));
+        echo.flags |= Flags::ECE;
+        script.inject(echo);
+        script.inject(script.ack(at(4)));
+        assert_eq!(script.connection.paths()[0].state, CaState::Cwr);
+        script.inject(script.sack(at(4), &[(at(5), at(9))]));
+        assert_eq!(retransmitted(&mut script), [4], "{profile:?}");
+        assert_eq!(script.connection.paths()[0].state, CaState::Recovery);
+        // New data left between the mark and the loss.
+        script.inject(script.ack(at(10)));
+        assert_eq!(script.connection.paths()[0].state, state, "{profile:?}");
     }
 }
 

@@ -604,7 +604,10 @@ impl Socket {
             // RFC 4015 section 3.2: what a mark asked for is not undone.
             self.recovery.prior_ssthresh = 0;
         }
-        (self.recovery.end, self.recovery.recover) = (self.next, self.next);
+        if !reducing || !cx.shared.config.profile.recovers_within_reductions() {
+            self.recovery.end = self.next;
+        }
+        self.recovery.recover = self.recovery.end;
         self.set_state(&mut cx.path, CaState::Recovery);
     }
 

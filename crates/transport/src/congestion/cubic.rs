@@ -137,12 +137,14 @@ impl CongestionControl for Cubic {
     fn ssthresh(&mut self, path: &mut Member) -> u32 {
         let cwnd = path.cwnd;
         self.epoch_start = None;
+        let part =
+            |of: u32, whole: u32| (u64::from(cwnd) * u64::from(of) / u64::from(whole)) as u32;
         self.last_max = if cwnd < self.last_max && self.fast_convergence {
-            cwnd * (ONE + BETA) / (2 * ONE)
+            part(ONE + BETA, 2 * ONE)
         } else {
             cwnd
         };
-        (cwnd * BETA / ONE).max(2)
+        part(BETA, ONE).max(2)
     }
 
     fn on_sample(&mut self, path: &mut Member, ack: &Ack) {

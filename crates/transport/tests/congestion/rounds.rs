@@ -157,6 +157,18 @@ fn a_loss_leaves_the_factor_of_each_controller() {
     }
 }
 
+#[test]
+fn cubic_reduces_a_window_of_millions_as_any_other() {
+    let mut lab = Lab::new("cubic", &Map::new(), &[20 * MS]);
+    for (window, last_max) in [(10_240_000, 10_240_000.0), (7_168_000, 6_093_500.0)] {
+        lab.paths[0].cwnd = window;
+        lab.lose(0, CaState::Recovery);
+        assert_eq!(lab.paths[0].cwnd, window / 1024 * 717);
+        let variables = lab.controllers[0].observe();
+        assert_eq!(variables[0], ("last_max_packets", last_max));
+    }
+}
+
 /// With several paths: OLIA's and BALIA's drafts leave one packet; so does BALIA's kernel file, but OLIA's leaves two.
 #[test]
 fn the_floor_of_a_loss_with_several_paths() {

@@ -1,10 +1,10 @@
 //! CUBIC with HyStart (RFC 9438, RFC 9406's predecessor as in Linux).
 
 use super::hystart::HyStart;
-use super::{Ack, CongestionControl, CongestionEntry, additive_increase, slow_start};
+use super::{Ack, CongestionControl, CongestionEntry, Restart, additive_increase, slow_start};
 use crate::path::{CaState, Member};
 use crate::registry::Parameter;
-use crate::{MICROSECOND, MILLISECOND, Nanos};
+use crate::{MICROSECOND, MILLISECOND};
 
 pub(super) const ENTRY: CongestionEntry = CongestionEntry {
     name: "cubic",
@@ -191,9 +191,9 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn on_restart(&mut self, _path: &mut Member, _now: Nanos, idle: Nanos) {
+    fn on_restart(&mut self, _path: &mut Member, restart: &Restart) {
         if let Some(start) = &mut self.epoch_start {
-            *start += idle / MILLISECOND;
+            *start += restart.idle / MILLISECOND;
         }
     }
 

@@ -40,6 +40,16 @@ pub struct Ack {
     pub una: u64,
 }
 
+/// How a path sends again that had nothing in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Restart {
+    pub now: Nanos,
+    /// Since the last transmission.
+    pub idle: Nanos,
+    /// That was longer than a timeout (Linux `CA_EVENT_CWND_RESTART`).
+    pub outdated: bool,
+}
+
 /// A congestion controller. Every call has its own path, and all of the connection as `path.paths`.
 pub trait CongestionControl: Send {
     /// The path can send from now on.
@@ -74,8 +84,8 @@ pub trait CongestionControl: Send {
     /// Loss recovery enters `state`.
     fn on_state(&mut self, _path: &mut Member, _state: CaState) {}
 
-    /// The path sends again after it had nothing in flight; `idle` since the last transmission.
-    fn on_restart(&mut self, _path: &mut Member, _now: Nanos, _idle: Nanos) {}
+    /// The path sends again after it had nothing in flight (Linux `CA_EVENT_TX_START`).
+    fn on_restart(&mut self, _path: &mut Member, _restart: &Restart) {}
 
     /// The window after a reduction that proved unnecessary; `prior` is the one before it.
     fn undo(&mut self, path: &Member, prior: u32) -> u32 {

@@ -1,6 +1,6 @@
 //! Vegas: a few packets in the queue and no more (Brakmo and Peterson, JSAC 1995), as Linux has it.
 
-use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
+use super::{Ack, CongestionControl, CongestionEntry, Restart, reno, slow_start};
 use crate::Nanos;
 use crate::path::{CaState, INFINITE_SSTHRESH, Member, Path};
 use crate::registry::Parameter;
@@ -169,7 +169,7 @@ impl CongestionControl for Vegas {
         self.rounds.enter(state);
     }
 
-    fn on_restart(&mut self, _path: &mut Member, _now: Nanos, _idle: Nanos) {
+    fn on_restart(&mut self, _path: &mut Member, _restart: &Restart) {
         self.rounds.restart();
     }
 

@@ -1,7 +1,7 @@
 //! Weighted Vegas (Cao et al., ICNP 2012; draft-xu-mptcp-congestion-control).
 
 use super::vegas::{Rounds, remember_window, unqueued};
-use super::{Ack, CongestionControl, CongestionEntry, slow_start};
+use super::{Ack, CongestionControl, CongestionEntry, Restart, slow_start};
 use crate::path::{CaState, Member, Path};
 use crate::registry::Parameter;
 use crate::{Nanos, SECOND};
@@ -139,9 +139,12 @@ impl CongestionControl for WeightedVegas {
         }
     }
 
-    fn on_restart(&mut self, path: &mut Member, _now: Nanos, _idle: Nanos) {
-        self.rounds.restart();
-        self.begin_anew(path);
+    /// Unlike Vegas, which forgets whenever nothing was in flight (`mptcp_wvegas_cwnd_event`).
+    fn on_restart(&mut self, path: &mut Member, restart: &Restart) {
+        if restart.outdated {
+            self.rounds.restart();
+            self.begin_anew(path);
+        }
     }
 
     fn observe(&self) -> Vec<(&'static str, f64)> {

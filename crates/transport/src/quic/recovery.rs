@@ -7,7 +7,7 @@ use super::contents::{Carried, Contents};
 use super::crypto::Level;
 use super::loss::{Sent, is_persistent};
 use super::path::{PathState, Space};
-use crate::congestion;
+use crate::congestion::{self, Restart};
 use crate::path::{Acknowledged, CaState, Member, Path};
 use crate::{EventKind, MICROSECOND, NEVER, Nanos, SECOND};
 
@@ -68,13 +68,24 @@ struct Lost {
 
 impl PathState {
     /// Before a packet leaves where nothing is in flight: the controller learns for how long that lasted (RFC 9438 section 5.8, Linux
-    /// `CA_EVENT_TX_START`). It is the one at `index`.
+    /// `CA_EVENT_TX_START`). It is the one at `index`, whose peer holds an acknowledgement back for `ack_delay` at most.
     #[cold]
-    pub(super) fn restart(&mut self, paths: &mut [Path], index: usize, now: Nanos) {
+    pub(super) fn restart(
+        &mut self,
+        paths: &mut [Path],
+        index: usize,
+        now: Nanos,
+        ack_delay: Nanos,
+    ) {
         let last = self.space.sent.last_eliciting_at();
         if last > self.migration.since {
+            let restart = Restart {
+                now,
+                idle: now - last,
+                outdated: now - last > self.rtt.probe_timeout(ack_delay),
+            };
             let path = &mut Member::new(paths, index);
-            self.congestion.on_restart(path, now, now - last);
+            self.congestion.on_restart(path, &restart);
             self.pacer.set_rate(path);
         }
     }

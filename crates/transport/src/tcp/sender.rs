@@ -6,6 +6,7 @@ use polypath_wire::tcp::{Flags, Segment};
 
 use super::timer::Pending;
 use super::{FinState, Socket, State};
+use crate::congestion::Restart;
 use crate::linux::send_memory;
 use crate::path::{INFINITE_SSTHRESH, Path};
 use crate::tcp::context::{Context, Options, Shared};
@@ -627,7 +628,8 @@ impl Socket {
     fn restart_after_idle(&mut self, cx: &mut Context<impl Options>) {
         let rto = self.rtt.rto(&cx.shared.config);
         let idle = cx.shared.now - self.last_sent_at;
-        if idle > rto && self.paced.is_none() {
+        let outdated = idle > rto && self.paced.is_none();
+        if outdated {
             let path = &mut cx.path;
             let floor = cx.shared.config.initial_window.min(path.cwnd);
             if cx.shared.config.profile.restarts_at_once() {
@@ -645,8 +647,12 @@ impl Socket {
             }
             path.cwnd_count = 0;
         }
-        let now = cx.shared.now;
-        self.congestion.on_restart(&mut cx.path, now, idle);
+        let restart = Restart {
+            now: cx.shared.now,
+            idle,
+            outdated,
+        };
+        self.congestion.on_restart(&mut cx.path, &restart);
     }
 
     /// The stretches of the stream that this socket still has to get through: unacknowledged, then unsent.

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use polypath_transport::path::CaState;
+use polypath_transport::congestion::Restart;
+use polypath_transport::path::{CaState, Member};
 use polypath_transport::{MILLISECOND as MS, Nanos};
 use serde_json::Map;
 
@@ -128,4 +129,29 @@ fn wvegas_shares_few_packets_by_rate() {
         (1.0..=4.0).contains(&slow),
         "{slow} queued on the slow path"
     );
+}
+
+/// Vegas forgets the RTT whenever nothing was in flight (Linux `tcp_vegas_cwnd_event_tx_start`), weighted Vegas after a timeout of idleness
+/// only (mptcp.org `mptcp_wvegas_cwnd_event`).
+#[test]
+fn wvegas_knows_the_rtt_after_a_pause() {
+    let base = |name: &str, outdated: bool| {
+        let mut bottleneck = Bottleneck::new(name, &[50]);
+        for _ in 0..20 {
+            bottleneck.round();
+        }
+        let lab = &mut bottleneck.lab;
+        let restart = Restart {
+            now: lab.now,
+            idle: 10 * MS,
+            outdated,
+        };
+        lab.controllers[0].on_restart(&mut Member::new(&mut lab.paths, 0), &restart);
+        let variables = lab.controllers[0].observe();
+        let base = variables.iter().find(|(name, _)| *name == "base_rtt_ms");
+        base.map(|(_, rtt)| *rtt as u64)
+    };
+    assert_eq!(base("vegas", false), Some(0));
+    assert_eq!(base("wvegas", false), Some(50));
+    assert_eq!(base("wvegas", true), Some(0));
 }

@@ -94,6 +94,29 @@ fn the_window_shrinks_after_idleness() {
     assert_eq!(window_after(350 * MS, Profile::Linux), 20);
 }
 
+/// mptcp.org `mptcp_wvegas_cwnd_event`.
+#[test]
+fn a_controller_is_told_of_idleness_of_more_than_a_timeout() {
+    let known = |idle: Nanos| {
+        let config = Config {
+            congestion: "wvegas".into(),
+            ..tcp()
+        };
+        let mut script = connected(&config);
+        script.inject(script.ack(1));
+        script.write(3 * MSS);
+        script.run_for(100 * MS);
+        script.inject(script.ack(1 + 3 * MSS));
+        script.run_for(idle);
+        script.write(MSS);
+        let variables = script.connection.subflows()[0].socket().observe();
+        let base = variables.iter().find(|(name, _)| *name == "base_rtt_ms");
+        base.is_some_and(|(_, rtt)| *rtt > 0.0)
+    };
+    assert!(known(50 * MS));
+    assert!(!known(10 * SECOND));
+}
+
 #[test]
 fn nagle_holds_a_second_small_segment() {
     let mut script = connected(&tcp());

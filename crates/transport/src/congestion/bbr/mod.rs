@@ -10,7 +10,7 @@ mod policer;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::{Ack, CongestionControl, CongestionEntry, RateSample};
+use super::{Ack, CongestionControl, CongestionEntry, RateSample, Restart};
 use crate::path::burst;
 use crate::path::{CaState, INFINITE_SSTHRESH, Member, Path};
 use crate::registry::no_parameters;
@@ -424,7 +424,8 @@ impl CongestionControl for Bbr {
     }
 
     /// Linux `bbr_cwnd_event_tx_start`.
-    fn on_restart(&mut self, path: &mut Member, now: Nanos, _idle: Nanos) {
+    fn on_restart(&mut self, path: &mut Member, restart: &Restart) {
+        let now = restart.now;
         self.after_idle = true;
         self.aggregation.restart(now);
         match self.mode {

@@ -25,7 +25,8 @@ enum Told {
     Growth(u32),
     /// What a controller that paces has: packets, those lost with them, those lost so far.
     Control(u32, u32, u64),
-    Restart(Nanos),
+    /// After so much idleness, which is more than a timeout.
+    Restart(Nanos, bool),
 }
 
 /// A controller that keeps what it is told.
@@ -64,8 +65,8 @@ impl CongestionControl for Recorder {
         self.note(Told::State(state));
     }
 
-    fn on_restart(&mut self, _: &mut Member, _: Nanos, idle: Nanos) {
-        self.note(Told::Restart(idle));
+    fn on_restart(&mut self, _: &mut Member, restart: &congestion::Restart) {
+        self.note(Told::Restart(restart.idle, restart.outdated));
     }
 }
 
@@ -222,8 +223,12 @@ fn what_leaves_after_idleness_restarts_the_controller() {
     lone.send(MS, 1);
     assert_eq!(lone.told(), [], "something was in flight");
     lone.hear(RTT, first, first + 2);
-    lone.send(5 * SECOND, 2);
-    assert_eq!(lone.told(), [Restart(5 * SECOND + RTT)]);
+    let first = lone.send(5 * SECOND, 2);
+    assert_eq!(lone.told(), [Restart(5 * SECOND + RTT, true)]);
+    let last = lone.client.members[0].space.sent.next() - 1;
+    lone.hear(RTT, first, last);
+    lone.send(MS, 1);
+    assert_eq!(lone.told(), [Restart(RTT + MS, false)]);
 }
 
 /// RFC 9002 section 7.3.2, appendices A.7 and B.5.

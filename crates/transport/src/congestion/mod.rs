@@ -48,6 +48,8 @@ pub struct Restart {
     pub idle: Nanos,
     /// That was longer than a timeout (Linux `CA_EVENT_CWND_RESTART`).
     pub outdated: bool,
+    /// Where the rate is measured: the application had nothing more to send (Linux `tp->app_limited`).
+    pub app_limited: bool,
 }
 
 /// A congestion controller. Every call has its own path, and all of the connection as `path.paths`.

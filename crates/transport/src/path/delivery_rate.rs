@@ -93,7 +93,7 @@ impl DeliveryRate {
             first_sent_at: self.first_sent_at,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
-            app_limited: self.app_limited_until > 0,
+            app_limited: self.limited_by_application(),
         };
         if !again {
             self.stamps.push_back(stamp);
@@ -179,6 +179,11 @@ impl DeliveryRate {
                 && interval.is_some_and(|interval| interval.packets == 1),
             departure: ack.departure,
         }
+    }
+
+    /// Whether what is sent now says what the application sends, not what the path carries.
+    pub fn limited_by_application(&self) -> bool {
+        self.app_limited_until > 0
     }
 
     /// What is in flight now says what the application sends, not what the path carries (section 3.4).

@@ -83,6 +83,7 @@ impl PathState {
                 now,
                 idle: now - last,
                 outdated: now - last > self.rtt.probe_timeout(ack_delay),
+                app_limited: self.rate.limited_by_application(),
             };
             let path = &mut Member::new(paths, index);
             self.congestion.on_restart(path, &restart);

@@ -102,6 +102,12 @@ impl Socket {
         cx.path.paced = paced.pacer.blocked();
     }
 
+    /// Where the rate is measured: the application had nothing more to send.
+    pub(super) fn limited_by_application(&self) -> bool {
+        let paced = self.paced.as_ref();
+        paced.is_some_and(|paced| paced.rate.limited_by_application())
+    }
+
     /// When pacing lets the next burst go.
     pub(crate) fn pacing_deadline(&self) -> Nanos {
         let paced = self.paced.as_ref();

@@ -651,6 +651,7 @@ impl Socket {
             now: cx.shared.now,
             idle,
             outdated,
+            app_limited: self.limited_by_application(),
         };
         self.congestion.on_restart(&mut cx.path, &restart);
     }

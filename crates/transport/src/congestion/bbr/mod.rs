@@ -425,6 +425,9 @@ impl CongestionControl for Bbr {
 
     /// Linux `bbr_cwnd_event_tx_start`.
     fn on_restart(&mut self, path: &mut Member, restart: &Restart) {
+        if !restart.app_limited {
+            return;
+        }
         let now = restart.now;
         self.after_idle = true;
         self.aggregation.restart(now);
@@ -454,5 +457,26 @@ impl CongestionControl for Bbr {
             ("pacing_gain", self.pacing_gain),
             ("cwnd_gain", self.cwnd_gain),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Linux `bbr_cwnd_event_tx_start`: nothing in flight is no idleness where data waited.
+    #[test]
+    fn only_an_application_that_has_no_more_is_idle() {
+        for app_limited in [false, true] {
+            let mut bbr = Bbr::new();
+            let restart = Restart {
+                now: SECOND,
+                idle: SECOND,
+                outdated: false,
+                app_limited,
+            };
+            bbr.on_restart(&mut Member::new(&mut [Path::new(1000, 10)], 0), &restart);
+            assert_eq!(bbr.after_idle, app_limited);
+        }
     }
 }

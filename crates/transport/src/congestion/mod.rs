@@ -40,7 +40,7 @@ pub struct Ack {
     pub una: u64,
 }
 
-/// How a path sends again that had nothing in flight.
+/// How a path sends that has nothing in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Restart {
     pub now: Nanos,
@@ -48,6 +48,8 @@ pub struct Restart {
     pub idle: Nanos,
     /// That was longer than a timeout (Linux `CA_EVENT_CWND_RESTART`).
     pub outdated: bool,
+    /// Next sequence number to be sent on this path.
+    pub next_seq: u64,
     /// Where the rate is measured: the application had nothing more to send (Linux `tp->app_limited`).
     pub app_limited: bool,
 }
@@ -86,7 +88,7 @@ pub trait CongestionControl: Send {
     /// Loss recovery enters `state`.
     fn on_state(&mut self, _path: &mut Member, _state: CaState) {}
 
-    /// The path sends again after it had nothing in flight (Linux `CA_EVENT_TX_START`).
+    /// The path sends while it has nothing in flight, after idleness or because all of it was lost (Linux `CA_EVENT_TX_START`).
     fn on_restart(&mut self, _path: &mut Member, _restart: &Restart) {}
 
     /// The window after a reduction that proved unnecessary; `prior` is the one before it.

@@ -112,8 +112,9 @@ impl Rounds {
     }
 
     /// Nothing was in flight: what was measured before does not count.
-    pub fn restart(&mut self) {
+    pub fn restart(&mut self, next_seq: u64) {
         self.counting = true;
+        self.next_seq = next_seq;
         self.base = 0;
         self.begin();
     }
@@ -169,8 +170,8 @@ impl CongestionControl for Vegas {
         self.rounds.enter(state);
     }
 
-    fn on_restart(&mut self, _path: &mut Member, _restart: &Restart) {
-        self.rounds.restart();
+    fn on_restart(&mut self, _path: &mut Member, restart: &Restart) {
+        self.rounds.restart(restart.next_seq);
     }
 
     fn observe(&self) -> Vec<(&'static str, f64)> {

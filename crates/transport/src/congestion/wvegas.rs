@@ -142,7 +142,7 @@ impl CongestionControl for WeightedVegas {
     /// Unlike Vegas, which forgets whenever nothing was in flight (`mptcp_wvegas_cwnd_event`).
     fn on_restart(&mut self, path: &mut Member, restart: &Restart) {
         if restart.outdated {
-            self.rounds.restart();
+            self.rounds.restart(restart.next_seq);
             self.begin_anew(path);
         }
     }

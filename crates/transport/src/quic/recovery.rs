@@ -83,6 +83,7 @@ impl PathState {
                 now,
                 idle: now - last,
                 outdated: now - last > self.rtt.probe_timeout(ack_delay),
+                next_seq: self.space.sent.next(),
                 app_limited: self.rate.limited_by_application(),
             };
             let path = &mut Member::new(paths, index);

@@ -501,6 +501,7 @@ impl Socket {
             self.cancel_probe(cx);
         }
         self.cut_repeated(cx, index);
+        let alone = self.in_flight() == 0;
         let sent = &mut self.sent[index];
         if !sent.has(Sent::RETRANSMITTING) {
             sent.set(Sent::RETRANSMITTING);
@@ -517,6 +518,9 @@ impl Socket {
         if copy.has(Sent::SYN) {
             self.syn_repeats += 1;
             return self.send_syn(cx, true);
+        }
+        if alone && copy.len > 0 {
+            self.tell_of_restart(cx, false);
         }
         self.note_repeated(now, copy.seq);
         self.note_sent(now, &copy);
@@ -647,10 +651,18 @@ impl Socket {
             }
             path.cwnd_count = 0;
         }
+        self.tell_of_restart(cx, outdated);
+    }
+
+    /// Data leaves while nothing is in flight (Linux `tcp_event_data_sent`).
+    #[cold]
+    fn tell_of_restart(&mut self, cx: &mut Context<impl Options>, outdated: bool) {
+        let now = cx.shared.now;
         let restart = Restart {
-            now: cx.shared.now,
-            idle,
+            now,
+            idle: now - self.last_sent_at,
             outdated,
+            next_seq: self.next,
             app_limited: self.limited_by_application(),
         };
         self.congestion.on_restart(&mut cx.path, &restart);

@@ -145,6 +145,7 @@ fn wvegas_knows_the_rtt_after_a_pause() {
             now: lab.now,
             idle: 10 * MS,
             outdated,
+            next_seq: lab.sent[0] + 1,
             app_limited: false,
         };
         lab.controllers[0].on_restart(&mut Member::new(&mut lab.paths, 0), &restart);

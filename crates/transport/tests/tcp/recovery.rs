@@ -557,6 +557,28 @@ fn a_timeout_leaves_a_window_of_one() {
     assert_eq!(retransmitted(&mut script), [1, 2]);
 }
 
+/// A timeout takes all in flight for lost, so that what it sends again starts anew (Linux `tcp_event_data_sent`,
+/// `tcp_vegas_cwnd_event_tx_start`).
+#[test]
+fn vegas_forgets_the_round_trip_at_a_timeout() {
+    let config = Config {
+        congestion: "vegas".into(),
+        ..tcp()
+    };
+    let mut script = ten_in_flight(&config, without_sack());
+    script.inject(script.ack(at(1)));
+    script.drain();
+    let known = |script: &Script| {
+        let variables = script.connection.subflows()[0].socket().observe();
+        let base = variables.iter().find(|(name, _)| *name == "base_rtt_ms");
+        base.is_some_and(|(_, rtt)| *rtt > 0.0)
+    };
+    assert!(known(&script));
+    script.run_for(2 * SECOND);
+    assert!(script.counter(Mib::TcpExtTCPTimeouts) > 0);
+    assert!(!known(&script));
+}
+
 #[test]
 fn a_spurious_timeout_is_undone_by_timestamps() {
     let peer = Peer {

@@ -473,6 +473,7 @@ mod tests {
                 now: SECOND,
                 idle: SECOND,
                 outdated: false,
+                next_seq: 1,
                 app_limited,
             };
             bbr.on_restart(&mut Member::new(&mut [Path::new(1000, 10)], 0), &restart);

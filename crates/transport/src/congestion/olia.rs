@@ -34,7 +34,7 @@ const SCALE: f64 = 1024.0;
 #[derive(Default)]
 struct Olia {
     kernel: bool,
-    /// Path sequence numbers at the last loss but one, at the last loss, and now.
+    /// Bytes that the path had acknowledged at the last loss but one, at the last loss, and now.
     loss1: u64,
     loss2: u64,
     loss3: u64,
@@ -126,8 +126,14 @@ impl CongestionControl for Olia {
         (path.cwnd / 2).max(floor)
     }
 
-    fn on_sample(&mut self, path: &mut Member, ack: &Ack) {
-        self.loss3 = ack.una;
+    /// On a path that has moved, too: what its former way carried does not count.
+    fn on_established(&mut self, path: &mut Member) {
+        (self.loss1, self.loss2, self.loss3) = (path.acked, path.acked, path.acked);
+        path.between_losses = 0;
+    }
+
+    fn on_sample(&mut self, path: &mut Member, _ack: &Ack) {
+        self.loss3 = path.acked;
         path.between_losses = self.between();
     }
 
@@ -148,11 +154,13 @@ impl CongestionControl for Olia {
         }
     }
 
-    fn on_state(&mut self, _path: &mut Member, state: CaState) {
+    fn on_state(&mut self, path: &mut Member, state: CaState) {
+        self.loss3 = path.acked;
         if state >= CaState::Cwr && self.loss3 != self.loss2 {
             self.loss1 = self.loss2;
             self.loss2 = self.loss3;
         }
+        path.between_losses = self.between();
     }
 
     fn observe(&self) -> Vec<(&'static str, f64)> {

@@ -366,9 +366,7 @@ impl Connection {
     #[inline]
     fn on_data_delivered(&mut self, path: usize, position: u64, end: u64) {
         let bytes = self.outgoing.on_acked(position, end);
-        let path = &mut self.paths[path];
-        path.acked += bytes;
-        path.between_losses += bytes;
+        self.paths[path].acked += bytes;
     }
 
     #[inline]
@@ -491,7 +489,6 @@ impl Connection {
             window.cwnd = window.ssthresh;
             window.cwnd_count = 0;
         }
-        window.between_losses = 0;
         window.state = CaState::Recovery;
         member
             .congestion

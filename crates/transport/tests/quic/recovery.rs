@@ -270,6 +270,49 @@ fn the_rate_of_the_former_path_is_not_that_of_the_new_one() {
     assert!(rate(&pair) < 1_000_000, "{} bytes/s", rate(&pair));
 }
 
+/// draft-khalili-mptcp-congestion-control-05 section 3.2: l_r is in bytes, those between the last two losses or since the last, whichever is
+/// more; RFC 9000 section 9.4.
+#[test]
+fn olia_counts_bytes_between_losses_on_the_path_as_it_is() {
+    let config = Config {
+        congestion: "olia".into(),
+        ..quic()
+    };
+    let links = vec![link(0, 20 * MS), link(0, 30 * MS)];
+    let mut pair = Pair::new(&config, &config, links, 1);
+    pair.establish();
+    pair.run_until(300 * MS, |_| false);
+    let mut count = 0;
+    pair.fate = Box::new(move |side, _, _, transmit| {
+        let full = side == Side::Client && transmit.len > 1000;
+        count += u32::from(full);
+        if full && count == 60 {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    let now = pair.now;
+    pair.client.write(150_000, now);
+    let mut at_loss = None;
+    pair.run_until(now + SECOND, |pair| {
+        let path = &pair.client.paths()[0];
+        if path.state == CaState::Recovery {
+            at_loss.get_or_insert(path.acked);
+        }
+        let before = at_loss.unwrap_or(path.acked);
+        assert_eq!(path.between_losses, before.max(path.acked - before));
+        false
+    });
+    assert!(at_loss.is_some_and(|bytes| bytes > 30_000), "{at_loss:?}");
+    let now = pair.now;
+    assert!(pair.client.migrate_to(0, client_address(1), now));
+    assert_eq!(pair.client.paths()[0].between_losses, 0);
+    pair.client.write(50_000, now);
+    pair.run_until(now + SECOND, |_| false);
+    assert_eq!(pair.client.paths()[0].between_losses, 50_000);
+}
+
 /// RFC 9000 section 12.3.
 #[test]
 fn what_comes_much_later_is_no_duplicate() {

@@ -439,7 +439,7 @@ fn a_congestion_control_learns_of_a_loss_that_a_probe_repairs() {
     script.write(MSS);
     script.run_for(100 * MS);
     script.inject(script.ack(at(6)));
-    assert_eq!(script.connection.paths()[0].between_losses, at(5));
+    assert_eq!(script.connection.paths()[0].between_losses, 5 * MSS);
 }
 
 #[test]

@@ -7,7 +7,9 @@ use super::draft::Draft;
 use super::outgoing::{Chunk, Outgoing};
 use super::recovery::LEAST_WINDOW;
 use crate::path::Path;
-use crate::scheduler::{Blocked, Carried as Report, Decision, Next, PacketKind, PathSet, View};
+use crate::scheduler::{
+    Blocked, Carried as Report, Decision, Next, PacketKind, PathSet, View, candidates_of_class,
+};
 use crate::{EventKind, Nanos, Purpose};
 
 /// No STREAM frame is shorter, as [`stream_fields`] has it.
@@ -119,16 +121,12 @@ impl Connection {
         true
     }
 
-    /// Sends DATAGRAM frames that went on a path on each other one with room, too: none is kept for later.
+    /// Sends DATAGRAM frames that went on a path on each other one that data may take and that has room, too: none is kept for later.
     fn repeat_datagrams(&mut self, path: usize, datagrams: &[Frame]) {
-        for other in (0..self.paths.len()).filter(|&other| other != path) {
-            let open = self.paths[other].established && self.paths[other].room() > 0;
-            let draft = if open {
-                self.application_draft(other)
-            } else {
-                None
-            };
-            let Some(mut draft) = draft else {
+        let open = |other: &usize| *other != path && self.paths[*other].room() > 0;
+        let others: Vec<usize> = candidates_of_class(&self.paths).filter(open).collect();
+        for other in others {
+            let Some(mut draft) = self.application_draft(other) else {
                 continue;
             };
             for frame in datagrams {

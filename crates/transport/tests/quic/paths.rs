@@ -148,6 +148,45 @@ fn an_address_that_goes_is_abandoned_and_one_that_comes_back_gets_another_id() {
     assert!(pair.client.members()[2].established_at.is_some());
 }
 
+/// RFC 10069 section 4.3: a backup is for when no other path is usable.
+#[test]
+fn copies_of_datagrams_go_where_data_may_go() {
+    let config = Config {
+        scheduler: "redundant".into(),
+        ..multipath()
+    };
+    let copies = |pair: &mut Pair| {
+        pair.sent.clear();
+        let now = pair.now;
+        for _ in 0..5 {
+            assert!(pair.client.send_datagram(900, now));
+        }
+        pair.run_until(now + 200 * MS, |_| false);
+        let second = pair
+            .sent
+            .iter()
+            .filter(|(_, side, link, _)| (*side, *link) == (Side::Client, 1));
+        let frames = second
+            .flat_map(|(.., transmit)| &transmit.datagram.packets)
+            .flat_map(|packet| &packet.frames);
+        frames
+            .filter(|frame| matches!(frame, Frame::Datagram { .. }))
+            .count()
+    };
+    let mut pair = two(&config, &config);
+    assert_eq!(copies(&mut pair), 5);
+    let now = pair.now;
+    pair.client.set_backup(client_address(1), true, now);
+    assert_eq!(copies(&mut pair), 0);
+    let now = pair.now;
+    pair.client.set_backup(client_address(1), false, now);
+    pair.fate = Box::new(|_, link, _, _| if link == 1 { Fate::Drop } else { Fate::Pass });
+    pair.client.write(100_000, now);
+    pair.run_until(now + 3 * SECOND, |_| false);
+    assert!(pair.client.paths()[1].potentially_failed);
+    assert_eq!(copies(&mut pair), 0);
+}
+
 #[test]
 fn a_backup_carries_nothing_while_another_works() {
     let mut pair = two(&multipath(), &multipath());

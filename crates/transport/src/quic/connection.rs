@@ -11,7 +11,7 @@ use std::sync::Arc;
 use polypath_wire::quic::{
     ConnectionId, Datagram, Frame, Packet, TransportError, TransportParameters,
 };
-use rand::RngCore;
+use rand::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::Map;
 
@@ -30,6 +30,7 @@ use super::outgoing::Outgoing;
 use super::path::{PathState, Validation};
 use super::spares::Spares;
 use crate::config::Config;
+use crate::congestion::CongestionControl;
 use crate::host::{Accept, Ports};
 use crate::path::Path;
 use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
@@ -71,6 +72,8 @@ pub struct Connection {
     pub(super) client: bool,
     pub(super) now: Nanos,
     pub(super) random: Pcg64Mcg,
+    /// Seeds of congestion controls, apart, so that what else is drawn is the same with any.
+    seeds: Pcg64Mcg,
     pub(super) handshake: Handshake,
     pub(super) local_ids: LocalIds,
     pub(super) remote_ids: RemoteIds,
@@ -317,6 +320,7 @@ impl Connection {
             out: Vec::new(),
             events: Vec::new(),
             random,
+            seeds: Pcg64Mcg::seed_from_u64(!seed),
             config,
         };
         connection.local_ids.begin(source);
@@ -384,7 +388,8 @@ impl Connection {
     ) -> Result<usize, RegistryError> {
         let mtu = self.mtu_of(tuple.local.ip());
         let takes = self.peer.max_udp_payload_size;
-        let mut member = PathState::new(&self.config, id, tuple, ids, mtu, takes)?;
+        let congestion = self.make_congestion()?;
+        let mut member = PathState::new(&self.config, congestion, id, tuple, ids, mtu, takes);
         member.space.received.set_policy(self.frequency.policy);
         if let Some((sequence, backup)) = self.early_statuses.remove(&id) {
             member.status_received = Some(sequence);
@@ -397,6 +402,15 @@ impl Connection {
         self.members.push(member);
         self.compare_timeouts();
         Ok(self.members.len() - 1)
+    }
+
+    /// A congestion control for a path, which draws from a stream of its own.
+    pub(super) fn make_congestion(&mut self) -> Result<Box<dyn CongestionControl>, RegistryError> {
+        let mut congestion = self.config.make_congestion()?;
+        if congestion.paces() {
+            congestion.seed(self.seeds.next_u64());
+        }
+        Ok(congestion)
     }
 
     /// The longest packet that leaves from an address.

@@ -133,7 +133,7 @@ impl Connection {
     fn forget_measurements(&mut self, path: usize) {
         let longest = self.peer.max_udp_payload_size;
         let now = self.now;
-        let Ok(congestion) = self.config.make_congestion() else {
+        let Ok(congestion) = self.make_congestion() else {
             return;
         };
         let member = &mut self.members[path];

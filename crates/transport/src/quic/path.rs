@@ -11,7 +11,6 @@ use super::rtt::Rtt;
 use crate::config::Config;
 use crate::congestion::CongestionControl;
 use crate::path::{DeliveryRate, MtuDiscovery, Pacer, Path, Totals};
-use crate::registry::RegistryError;
 use crate::{NEVER, Nanos, Tuple};
 
 /// The least that a path of QUIC takes (RFC 9000 section 14), in bytes of UDP payload.
@@ -99,17 +98,17 @@ fn headers(tuple: Tuple) -> u32 {
 impl PathState {
     pub(super) fn new(
         config: &Config,
+        congestion: Box<dyn CongestionControl>,
         id: u64,
         tuple: Tuple,
         ids: (u8, u8),
         mtu: u32,
         peer_takes: u64,
-    ) -> Result<Self, RegistryError> {
+    ) -> Self {
         let headers = headers(tuple);
         let interface_takes = mtu.saturating_sub(headers);
         let mut search = MtuDiscovery::new(true, headers, mtu);
         search.begin(LEAST_DATAGRAM, LEAST_DATAGRAM, 0);
-        let congestion = config.make_congestion()?;
         let mut state = Self {
             id,
             tuple,
@@ -147,7 +146,7 @@ impl PathState {
             totals: Totals::default(),
         };
         state.limit_datagrams(peer_takes);
-        Ok(state)
+        state
     }
 
     /// The interface of its local address takes packets of so many bytes.

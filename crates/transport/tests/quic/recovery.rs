@@ -247,6 +247,30 @@ fn a_server_that_may_send_little_sends_no_short_initial_packet() {
 }
 
 /// RFC 9000 section 9.4.
+/// In which phase ProbeBW begins is drawn (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.4.3).
+#[test]
+fn bbr_draws_from_the_seed_of_its_host() {
+    let config = Config {
+        congestion: "bbr".into(),
+        ..quic()
+    };
+    let rates = |seed: u128| {
+        let mut pair = Pair::new(&config, &config, vec![link(10 * MBPS, 20 * MS)], seed);
+        pair.establish();
+        let now = pair.now;
+        pair.client.write(50_000_000, now);
+        let mut rates = Vec::new();
+        for step in 1..=80 {
+            pair.run_until(now + step * 25 * MS, |_| false);
+            rates.push(pair.client.paths()[0].pacing_rate);
+        }
+        rates
+    };
+    let first = rates(1);
+    assert_eq!(first, rates(1));
+    assert!((2..6).any(|seed| rates(seed) != first));
+}
+
 #[test]
 fn the_rate_of_the_former_path_is_not_that_of_the_new_one() {
     let config = Config {

@@ -268,6 +268,22 @@ fn weights_are_kept() {
     );
 }
 
+/// mptcp.org mptcp_ecf.c takes half of the kernel's `rttvar_us`, which is 200 ms at least unless the minimum timeout is less.
+#[test]
+fn the_kernels_ecf_has_the_timeouts_deviation() {
+    let run = |variant: &str, margin: u64| {
+        let mut slow = path(60, 6);
+        slow.timeout_margin = margin;
+        let mut fast = path(10, 6);
+        fast.timeout_margin = margin;
+        let mut sender = Sender::new(vec![fast, slow], 8_000, 100_000);
+        sender.run(make("ecf", json!({"variant": variant})).as_mut(), 16)
+    };
+    assert_eq!(run("mptcp.org", 0), "aaaaaabb");
+    assert_eq!(run("mptcp.org", 200 * MS), "aaaaaabb");
+    assert_eq!(run("mptcp.org", 20 * MS), "aaaaaa");
+}
+
 /// RFC 8684 section 3.3.8.
 #[test]
 fn no_turn_is_a_backups_while_another_path_is_usable() {

@@ -73,6 +73,8 @@ pub struct Path {
     /// Smoothed RTT; 0 before the first sample.
     pub srtt: Nanos,
     pub rttvar: Nanos,
+    /// What the timeout is beyond the smoothed RTT where Linux's rule sets it (`rttvar_us`), at least the minimum timeout; 0 elsewhere.
+    pub timeout_margin: Nanos,
     pub min_rtt: Nanos,
     pub latest_rtt: Nanos,
     /// Bytes given to this path and not yet sent.
@@ -116,6 +118,7 @@ impl Path {
             in_flight: 0,
             srtt: 0,
             rttvar: 0,
+            timeout_margin: 0,
             min_rtt: 0,
             latest_rtt: 0,
             queued: 0,

@@ -35,19 +35,32 @@ fn granularity(config: &Config) -> i64 {
 }
 
 impl RttEstimator {
-    /// Takes a sample (RFC 6298 sections 2.2 and 2.3). Inline: it runs for each acknowledgement, where a call counts
-    /// (`benches/instructions.toml`).
-    #[inline(always)]
+    /// Takes a sample (RFC 6298 sections 2.2 and 2.3).
     pub fn sample(&mut self, rtt: Nanos, una: u64, next: u64, config: &Config) {
+        self.sample_telling(rtt, una, next, config, |_| {});
+    }
+
+    /// The same, and tells of each change of what Linux adds to the smoothed RTT for the timeout. Inline: it runs for each acknowledgement,
+    /// where a call counts (`benches/instructions.toml`).
+    #[inline(always)]
+    pub fn sample_telling(
+        &mut self,
+        rtt: Nanos,
+        una: u64,
+        next: u64,
+        config: &Config,
+        mut tell: impl FnMut(Nanos),
+    ) {
         let rtt = microseconds(rtt).max(1);
         if self.srtt == 0 {
             self.srtt = rtt << 3;
             self.mdev = rtt << 1;
-            self.rttvar = if config.profile.rto_adds_minimum() {
-                self.mdev.max(microseconds(config.rto_min_ns))
+            if config.profile.rto_adds_minimum() {
+                self.rttvar = self.mdev.max(microseconds(config.rto_min_ns));
+                tell(nanoseconds(self.rttvar));
             } else {
-                self.mdev.max(granularity(config))
-            };
+                self.rttvar = self.mdev.max(granularity(config));
+            }
             self.mdev_max = self.rttvar;
             self.round_end = next;
             return;
@@ -68,10 +81,12 @@ impl RttEstimator {
         if self.mdev > self.mdev_max {
             self.mdev_max = self.mdev;
             self.rttvar = self.rttvar.max(self.mdev);
+            tell(nanoseconds(self.rttvar));
         }
         if una > self.round_end {
             if self.mdev_max < self.rttvar {
                 self.rttvar -= (self.rttvar - self.mdev_max) >> 2;
+                tell(nanoseconds(self.rttvar));
             }
             self.round_end = next;
             self.mdev_max = microseconds(config.rto_min_ns);
@@ -211,6 +226,22 @@ mod tests {
         let (mut estimator, config) = settled(Profile::Linux, 1_200 * MS);
         estimator.sample(400 * MS, 1000, 2000, &config);
         assert!(estimator.rto(&config) < 1_400 * MS);
+    }
+
+    #[test]
+    fn each_change_of_the_margin_is_told() {
+        let (mut estimator, config) = settled(Profile::Linux, 40 * MS);
+        let (mut margin, mut changes) = (200 * MS, 0);
+        for round in 0..60 {
+            let rtt = if round < 3 { 400 * MS } else { 40 * MS };
+            let una = 1_000 + round;
+            estimator.sample_telling(rtt, una, una + 1, &config, |told| {
+                margin = told;
+                changes += 1;
+            });
+            assert_eq!(nanoseconds(estimator.rttvar), margin);
+        }
+        assert!(changes > 5 && margin < 250 * MS, "{changes}, {margin}");
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use super::rescue::{self, Unasked};
 use super::{Decision, Scheduler, SchedulerEntry, View, fastest, lowest_rtt};
+use crate::path::Path;
 use crate::registry::Parameter;
+use crate::{MILLISECOND, Nanos};
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "ecf",
@@ -14,7 +16,8 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
             Parameter::choice(
                 "variant",
                 &["paper", "mptcp.org"],
-                "whether less than a window of data counts as a window; mptcp.org also repeats and penalises as default does",
+                "whether less than a window of data counts as a window and half of the timeout's margin, 100 ms at least, as deviation; mptcp.org also \
+                 repeats and penalises as default does",
             ),
             Parameter::number(
                 "beta",
@@ -34,6 +37,17 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
         })
     },
 };
+
+/// The kernel's `rttvar_us`, of which mptcp_ecf.c takes half: four deviations, but no less than the minimum timeout.
+fn margin(path: &Path) -> Nanos {
+    match path.timeout_margin {
+        0 => (4 * path.rttvar).max(LEAST_MARGIN),
+        margin => margin,
+    }
+}
+
+/// TCP_RTO_MIN, where the path has no timeout of Linux's.
+const LEAST_MARGIN: Nanos = 200 * MILLISECOND;
 
 struct Ecf {
     kernel: bool,
@@ -58,7 +72,7 @@ impl Scheduler for Ecf {
         let (fast, slow) = (&view.paths[fast], &view.paths[chosen]);
         let unsent = view.unsent as f64;
         // The data in units of each path's window.
-        let windows = |path: &crate::path::Path| {
+        let windows = |path: &Path| {
             let window = f64::from(path.cwnd) * f64::from(path.mss);
             if self.kernel {
                 unsent.max(window) / window
@@ -67,7 +81,11 @@ impl Scheduler for Ecf {
             }
         };
         let (rtt_fast, rtt_slow) = (fast.srtt as f64, slow.srtt as f64);
-        let deviation = fast.rttvar.max(slow.rttvar) as f64;
+        let deviation = if self.kernel {
+            margin(fast).max(margin(slow)) as f64 / 2.0
+        } else {
+            fast.rttvar.max(slow.rttvar) as f64
+        };
         let patience = if self.waiting { 1.0 + self.beta } else { 1.0 };
         if (1.0 + windows(fast)) * rtt_fast < patience * (rtt_slow + deviation) {
             if windows(slow) * rtt_slow >= 2.0 * rtt_fast + deviation {

@@ -176,7 +176,8 @@ impl Socket {
         let elapsed = syn.filter(|_| timed).map(|syn| now - syn.sent_at);
         match elapsed.or_else(|| age(now, stamp?.1)) {
             Some(rtt) => {
-                self.rtt.sample(rtt, 1, 1, &cx.shared.config);
+                let publish = |margin| cx.path.timeout_margin = margin;
+                (self.rtt).sample_telling(rtt, 1, 1, &cx.shared.config, publish);
                 self.rtt.sample_min(rtt, now);
                 cx.path.latest_rtt = rtt;
             }

@@ -466,6 +466,23 @@ fn the_timeout_is_srtt_plus_four_deviations() {
 }
 
 /// Sections 2.3 and 2.4: once RTTVAR has died away, the least timeout of a second and the clock granularity keep the timeout above the RTT.
+/// Linux `tcp_rtt_estimator`: at least the minimum timeout, and twice the first round trip.
+#[test]
+fn a_path_shows_what_upstream_adds_for_the_timeout() {
+    for (profile, rtt, margin) in [
+        (Profile::Linux, 40 * MS, 200 * MS),
+        (Profile::MptcpOrg, 150 * MS, 300 * MS),
+        (Profile::Rfc, 150 * MS, 0),
+    ] {
+        let config = Config {
+            rto_min_ns: 200 * MS,
+            ..with_profile(profile, tcp())
+        };
+        let script = Script::connected(&config, Peer::default(), rtt);
+        assert_eq!(script.connection.paths()[0].timeout_margin, margin);
+    }
+}
+
 #[test]
 fn a_loss_on_a_steady_round_trip_is_repaired_before_the_timeout() {
     for rtt in [300 * MS, 1_500 * MS] {

@@ -25,7 +25,7 @@ use crate::path::Member;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::ranges::RangeSet;
 use crate::seq::{unwrap, wrap};
-use crate::tcp::context::{Context, Options, Shared};
+use crate::tcp::context::{Context, Options};
 use crate::{EventKind, Mib, Nanos};
 
 /// Duplicate ACKs, or SACKed packets without reordering seen, that mean loss (RFC 5681 section 3.2).
@@ -373,7 +373,7 @@ impl Socket {
         delivery: &mut Delivery,
         before: u64,
     ) -> bool {
-        let rtt = self.sample_rtt(cx.shared, delivery);
+        let rtt = self.sample_rtt(cx, delivery);
         if let Some(rtt) = rtt {
             cx.path.latest_rtt = rtt;
         }
@@ -424,7 +424,8 @@ impl Socket {
 
     /// Feeds the RTT estimator (RFC 6298 section 3: never from a retransmission, but from its timestamp). Returns the newest sample.
     #[inline(always)]
-    fn sample_rtt(&mut self, shared: &Shared, delivery: &Delivery) -> Option<Nanos> {
+    fn sample_rtt(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) -> Option<Nanos> {
+        let (shared, path) = (&*cx.shared, &mut cx.path);
         let elapsed = |at: Option<Nanos>| at.map(|at| shared.now - at);
         let in_order = |at: Option<Nanos>| elapsed(at.filter(|_| !delivery.repaired));
         let by_timestamp = || {
@@ -440,7 +441,8 @@ impl Socket {
         if let Some(newest) = newest {
             self.rtt.sample_min(newest, shared.now);
         }
-        self.rtt.sample(oldest, self.una, self.next, &shared.config);
+        let publish = |margin| path.timeout_margin = margin;
+        (self.rtt).sample_telling(oldest, self.una, self.next, &shared.config, publish);
         self.recovery.backoff = 0;
         newest
     }

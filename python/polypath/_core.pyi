@@ -133,7 +133,7 @@ class PathManagerView:
         """Local and remote address of each subflow that exists or is being opened."""
     @property
     def announced(self) -> list[str]:
-        """Local addresses that the peer was told of."""
+        """Local addresses that the peer knows: the first from the beginning on, others once it was told of them."""
 
 @final
 class Table:

@@ -247,7 +247,7 @@ impl Connection {
     pub(super) fn on_remove_addr(&mut self, ids: &[u8]) {
         self.shared.counters.increment(Mib::MPTcpExtRmAddr);
         for &id in ids {
-            self.remote.retain(|remote| remote.id != id || id == 0);
+            self.remote.retain(|remote| remote.id != id);
             self.shared.event(EventKind::AddressRemoved { id });
             for subflow in 0..self.subflows.len() {
                 if self.subflows[subflow].remote_id == id

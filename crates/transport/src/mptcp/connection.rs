@@ -122,7 +122,8 @@ impl Connection {
                 address: tuple.remote.ip(),
                 port: None,
             }],
-            announced: Vec::new(),
+            // The peer knows the address that the connection began with.
+            announced: vec![0],
             may_announce: true,
             pending_add_addrs: Vec::new(),
             random,

@@ -39,6 +39,7 @@ pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
             most_subflows: parameters.integer("subflows") as usize,
             most_accepted: parameters.integer("add_addr_accepted") as usize,
             used: Vec::new(),
+            first_left: false,
             seen: Vec::new(),
         })
     },
@@ -53,6 +54,8 @@ struct Endpoints {
     most_accepted: usize,
     /// Local ids that were tried; each once, until its address goes away (`id_avail_bitmap`).
     used: Vec<u8>,
+    /// The peer's first address was removed.
+    first_left: bool,
     /// Remote ids that were considered, and whether they got subflows; each once, until its address is removed.
     seen: Vec<(u8, bool)>,
 }
@@ -113,16 +116,21 @@ impl Endpoints {
         }
     }
 
-    /// Subflows to an address that was announced (`mptcp_pm_nl_add_addr_received`).
+    /// Subflows to an address that was announced (`mptcp_pm_nl_add_addr_received`). The first one is if it was removed, and counts towards no
+    /// limit of announced ones.
     fn open_announced(&mut self, opening: &mut Opening) {
         let view = opening.view;
-        for remote in view.remote.iter().filter(|remote| remote.id != 0) {
+        for remote in view.remote {
+            let first = remote.id == 0;
+            if first && !self.first_left {
+                continue;
+            }
             if self.seen.iter().any(|&(id, _)| id == remote.id) {
                 continue;
             }
             let from = |id: u8| self.fullmesh || id == 0;
             let mut opened = false;
-            if self.accepted() < self.most_accepted {
+            if first || self.accepted() < self.most_accepted {
                 for local in view.local.iter().filter(|local| local.up && from(local.id)) {
                     opened |= opening.open(local.id, remote);
                 }
@@ -133,7 +141,8 @@ impl Endpoints {
 
     /// Announced addresses that got subflows (`add_addr_accepted`).
     fn accepted(&self) -> usize {
-        self.seen.iter().filter(|&&(_, opened)| opened).count()
+        let counts = |&&(id, opened): &&(u8, bool)| opened && id != 0;
+        self.seen.iter().filter(counts).count()
     }
 }
 
@@ -143,6 +152,7 @@ impl PathManager for Endpoints {
             .retain(|id| view.local.iter().any(|local| local.id == *id && local.up));
         self.seen
             .retain(|(id, _)| view.remote.iter().any(|remote| remote.id == *id));
+        self.first_left |= view.remote.iter().all(|remote| remote.id != 0);
         let mut actions: Vec<Action> = if self.signal {
             view.announcements().collect()
         } else {
@@ -277,6 +287,20 @@ mod tests {
         }
     }
 
+    /// `mptcp_pm_add_addr_received`
+    #[test]
+    fn the_first_address_is_announced_only_after_it_was_removed() {
+        let mut manager = manager(json!({"flags": "none", "subflows": 8}));
+        let mut subflows = vec![FIRST];
+        let gone = opened(&mut *manager, &local(2), &remote(2)[1..], &mut subflows);
+        assert_eq!(gone, []);
+        subflows.clear();
+        for back in [vec![(0, 0)], vec![]] {
+            let found = opened(&mut *manager, &local(2), &remote(2), &mut subflows);
+            assert_eq!(found, back);
+        }
+    }
+
     #[test]
     fn fullmesh_pairs_every_address_with_every_accepted_one() {
         let mut manager =
@@ -319,7 +343,7 @@ mod tests {
             local: &local(3),
             remote: &remote(1),
             subflows: &[FIRST],
-            announced: &[2],
+            announced: &[0, 2],
             most_announced: usize::MAX,
         });
         assert_eq!(actions, [Action::Announce(1)]);

@@ -48,18 +48,18 @@ pub struct PmView<'a> {
     pub local: &'a [LocalAddress],
     pub remote: &'a [RemoteAddress],
     pub subflows: &'a [Pair],
-    /// Ids of local addresses that the peer was told of.
+    /// Ids of local addresses that the peer knows: of the first one from the beginning on, of others by being told, until they are withdrawn.
     pub announced: &'a [u8],
     /// How many addresses may be announced now.
     pub most_announced: usize,
 }
 
 impl PmView<'_> {
-    /// Every further address that the peer was not told of, as many as may be announced now.
+    /// Every address that the peer does not know, as many as may be announced now.
     pub(crate) fn announcements(&self) -> impl Iterator<Item = Action> {
         self.local
             .iter()
-            .filter(|local| local.up && local.id != 0 && !self.announced.contains(&local.id))
+            .filter(|local| local.up && !self.announced.contains(&local.id))
             .map(|local| Action::Announce(local.id))
             .take(self.most_announced)
     }

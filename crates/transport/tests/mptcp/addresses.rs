@@ -6,7 +6,7 @@
 //! | repetition without echo | `an_announcement_is_repeated_until_its_echo` |
 //! | a wrong HMAC | `an_announcement_with_a_wrong_hmac_is_dropped` |
 //! | option space | `options_fit_and_acks_stay_whole`, `an_echo_leaves_less_room_to_sack` |
-//! | REMOVE_ADDR | `a_removed_address_closes_its_subflows`, `an_address_that_returns_is_joined_again`, `an_address_that_is_announced_again_is_joined_again` |
+//! | REMOVE_ADDR | `a_removed_address_closes_its_subflows`, `an_address_that_returns_is_joined_again`, `an_address_that_is_announced_again_is_joined_again`, `the_address_that_a_connection_began_with_goes_and_returns` |
 //! | a script's times | `a_script_opens_closes_announces_and_withdraws_at_its_times` |
 //! | MP_PRIO and backups | `mp_prio_moves_the_traffic`, `a_backup_carries_data_only_when_the_others_failed` |
 
@@ -14,7 +14,9 @@ use std::net::IpAddr;
 
 use polypath_transport::{Choice, Config, EventKind, Mib};
 use polypath_wire::mptcp::MptcpOption;
+use polypath_wire::tcp::Flags;
 
+use crate::common::pair::Packet;
 use crate::common::script::{PEER_KEY, Peer, Script, hmac};
 use crate::common::{Fate, Link, MS, Pair, SECOND, Side, client_address, mptcp, server_address};
 use crate::meshed;
@@ -222,10 +224,8 @@ fn an_address_that_returns_is_joined_again() {
     }
 }
 
-/// A manager that takes each announced address once hears that it is gone.
-#[test]
-fn an_address_that_is_announced_again_is_joined_again() {
-    let endpoints = |flags: &str| Config {
+fn endpoints(flags: &str) -> Config {
+    Config {
         path_manager: Choice {
             name: "endpoints".into(),
             parameters: [
@@ -236,7 +236,44 @@ fn an_address_that_is_announced_again_is_joined_again() {
             .collect(),
         },
         ..mptcp()
-    };
+    }
+}
+
+/// mptcp.org `mptcp_v4_rem_raddress` clears whichever address; Linux `mptcp_pm_create_subflow_or_signal_addr` announces the first by id 0.
+#[test]
+fn the_address_that_a_connection_began_with_goes_and_returns() {
+    for (client, server) in [(mptcp(), mptcp()), (endpoints("none"), endpoints("signal"))] {
+        let mut pair = Pair::with(&client, &server, vec![Link::new(10 * MS)], 2, 7);
+        pair.write(Side::Client, 1);
+        pair.run_for(SECOND);
+        assert_eq!(pair.established_subflows(), 2);
+        let asked = |pair: &Pair| {
+            let asks = |packet: &&Packet| packet.segment.flags.contains(Flags::SYN);
+            pair.sent(Side::Client).filter(asks).count()
+        };
+        let before = asked(&pair);
+        pair.act(Side::Server, |connection, now| {
+            connection.set_address_up(server_address(0), false, now)
+        });
+        pair.run_for(5 * SECOND);
+        assert_eq!(asked(&pair), before, "nobody is there");
+        assert_eq!(pair.established_subflows(), 1);
+        pair.act(Side::Server, |connection, now| {
+            connection.set_address_up(server_address(0), true, now)
+        });
+        pair.run_for(SECOND);
+        let (id, address, _) = *announcements(&pair).last().expect("it is back");
+        assert_eq!((id, address), (0, server_address(0)));
+        assert_eq!(pair.established_subflows(), 2);
+        pair.write(Side::Client, 300_000);
+        pair.run_for(10 * SECOND);
+        pair.assert_whole(Side::Server, 300_001);
+    }
+}
+
+/// A manager that takes each announced address once hears that it is gone.
+#[test]
+fn an_address_that_is_announced_again_is_joined_again() {
     let mut pair = Pair::with(
         &endpoints("none"),
         &endpoints("signal"),

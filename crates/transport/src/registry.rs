@@ -110,6 +110,19 @@ impl Parameter {
         }
     }
 
+    /// A number without a default: left out, the algorithm decides.
+    pub fn own_number(
+        name: &'static str,
+        minimum: f64,
+        maximum: f64,
+        description: &'static str,
+    ) -> Self {
+        Self {
+            default: Value::Null,
+            ..Self::number(name, minimum, minimum, maximum, description)
+        }
+    }
+
     pub fn choice(
         name: &'static str,
         choices: &'static [&'static str],
@@ -232,6 +245,12 @@ impl Parameters {
         self.values[name]
             .as_f64()
             .expect("checked against the declaration")
+    }
+
+    /// A number, or what stands for it where it was left out and has no default.
+    pub fn number_or(&self, name: &str, otherwise: f64) -> f64 {
+        let given = self.values.get(name).and_then(Value::as_f64);
+        given.unwrap_or(otherwise)
     }
 
     pub fn boolean(&self, name: &str) -> bool {

@@ -357,6 +357,20 @@ fn the_kernels_blest_takes_slow_start_for_over_after_the_first_loss() {
 }
 
 /// 176 segments are expected of the fast path: times 1.2 they do not fit, times 1 they do.
+/// The module's parameter `lambda`, 12 tenths unless given.
+#[test]
+fn blest_begins_with_the_factor_that_is_given() {
+    let run = |parameters| {
+        let mut fast = path(10, 6);
+        fast.in_flight = 6;
+        // 132 packets would leave on the fast path meanwhile, times the factor.
+        let mut sender = Sender::new(vec![fast, path(100, 4)], 2_000_000, 150_000);
+        sender.run(make("blest", parameters).as_mut(), 1)
+    };
+    assert_eq!(run(json!({"variant": "mptcp.org"})), "");
+    assert_eq!(run(json!({"variant": "mptcp.org", "lambda": 1.0})), "b");
+}
+
 #[test]
 fn the_kernels_blest_corrects_its_factor_only_where_it_is_used() {
     let blest = &mut make("blest", json!({"variant": "mptcp.org"}));

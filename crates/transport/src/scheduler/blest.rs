@@ -18,26 +18,20 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
                 &["paper", "mptcp.org"],
                 "how the fast path's bytes are estimated; mptcp.org also repeats and penalises as default does",
             ),
-            Parameter::number(
+            Parameter::own_number(
                 "lambda",
-                1.0,
                 0.5,
                 2.0,
-                "first value of the correction factor",
+                "first value of the correction factor; left out: 1.0, in variant mptcp.org 1.2",
             ),
         ];
         rescue::parameters(own, Unasked::AsVariant)
     },
     make: |parameters| {
         let kernel = parameters.text("variant") == "mptcp.org";
-        let lambda = if kernel {
-            1.2
-        } else {
-            parameters.number("lambda")
-        };
         Box::new(Blest {
             kernel,
-            lambda,
+            lambda: parameters.number_or("lambda", if kernel { 1.2 } else { 1.0 }),
             adapted_at: 0,
             blocked: false,
             extremes: Vec::new(),

@@ -87,11 +87,12 @@ impl DataSender {
         self.waiting -= bytes;
     }
 
-    /// Twice the windows of all paths, within the limits.
+    /// Twice the windows of all paths that can send, within the limits (mptcp.org `mptcp_update_sndbuf`).
     pub(super) fn grow_buffer(&mut self, config: &Config, paths: &[Path]) {
         let wanted = |path: &Path| send_memory::wanted_buffer(path, config.initial_window);
-        if !self.fixed && self.buffer < self.largest_buffer {
-            let sum: u64 = paths.iter().map(wanted).sum();
+        let sends = |path: &&Path| path.established && !path.closing;
+        if self.buffer < self.largest_buffer {
+            let sum: u64 = paths.iter().filter(sends).map(wanted).sum();
             self.buffer = self.buffer.max(sum.min(self.largest_buffer));
         }
     }
@@ -102,7 +103,7 @@ impl DataSender {
 
     pub fn fix_buffer(&mut self, bytes: u64) {
         self.buffer = bytes;
-        self.fixed = true;
+        self.largest_buffer = bytes;
     }
 
     /// What is free is at least half of what is taken.
@@ -118,14 +119,12 @@ impl DataSender {
 
     /// The buffer of upstream TCP: two windows, where a writer waits and the window is not full (`tcp_should_expand_sndbuf`).
     pub(super) fn expand_buffer(&mut self, path: &Path, initial_window: u32, waits: bool) {
-        if !self.fixed {
-            let wanted = if waits && path.in_flight < path.cwnd {
-                send_memory::wanted_buffer(path, initial_window)
-            } else {
-                send_memory::buffer_for(path, initial_window)
-            };
-            self.buffer = self.buffer.max(wanted.min(self.largest_buffer));
-        }
+        let wanted = if waits && path.in_flight < path.cwnd {
+            send_memory::wanted_buffer(path, initial_window)
+        } else {
+            send_memory::buffer_for(path, initial_window)
+        };
+        self.buffer = self.buffer.max(wanted.min(self.largest_buffer));
     }
 }
 
@@ -148,5 +147,48 @@ impl Connection {
         if fragments.buffers_changed(through) {
             self.send.buffer = self.send.least_buffer + sum;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(cwnd: u32) -> Path {
+        Path {
+            established: true,
+            ..Path::new(1460, cwnd)
+        }
+    }
+
+    /// The buffer that grew from nothing over these paths.
+    fn grown(config: &Config, paths: &[Path]) -> u64 {
+        let mut sender = DataSender::new(config, false);
+        sender.grow_buffer(config, paths);
+        sender.buffer()
+    }
+
+    #[test]
+    fn a_path_that_cannot_send_has_no_part_in_the_buffer() {
+        let config = Config::default();
+        let mut paths = [path(100), path(200)];
+        let alone = grown(&config, &paths[..1]);
+        assert_eq!(grown(&config, &paths), 3 * alone);
+        paths[1].closing = true;
+        assert_eq!(grown(&config, &paths), alone);
+        (paths[1].closing, paths[1].established) = (false, false);
+        assert_eq!(grown(&config, &paths), alone);
+    }
+
+    #[test]
+    fn a_fixed_buffer_stays() {
+        let mut config = Config::default();
+        config.send_buffer.minimum = config.send_buffer.maximum;
+        assert_eq!(grown(&config, &[path(100)]), config.send_buffer.default);
+        let mut sender = DataSender::new(&Config::default(), false);
+        sender.fix_buffer(5_000);
+        sender.grow_buffer(&config, &[path(100)]);
+        sender.expand_buffer(&path(100), 10, true);
+        assert_eq!(sender.buffer(), 5_000);
     }
 }

@@ -37,7 +37,6 @@ pub(in crate::mptcp) struct DataSender {
     written: u64,
     buffer: u64,
     largest_buffer: u64,
-    fixed: bool,
     /// Upstream MPTCP's: each subflow has a buffer then, and the connection's is their sum and `least_buffer` more.
     fragments: Option<Fragments>,
     least_buffer: u64,
@@ -82,8 +81,11 @@ impl DataSender {
             sent: 0,
             written: 0,
             buffer: buffer.default,
-            largest_buffer: buffer.maximum.max(buffer.default),
-            fixed: buffer.minimum == buffer.maximum,
+            largest_buffer: if buffer.minimum == buffer.maximum {
+                buffer.default
+            } else {
+                buffer.maximum.max(buffer.default)
+            },
             fragments: (config.mptcp && config.profile.buffers_by_subflow())
                 .then(Fragments::default),
             least_buffer: buffer.minimum,

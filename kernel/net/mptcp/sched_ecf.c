@@ -20,9 +20,10 @@ static u64 window_bytes(const struct mptcp_subflow_context *path)
 	return max_t(u64, 1, (u64)tcp_snd_cwnd(lab_tp(path)) * lab_segment(path));
 }
 
+/* As tcp_info reports it; rttvar_us is never less than the minimum timeout. */
 static u64 deviation(const struct mptcp_subflow_context *path)
 {
-	return READ_ONCE(lab_tp(path)->rttvar_us) >> 2;
+	return READ_ONCE(lab_tp(path)->mdev_us) >> 2;
 }
 
 static bool better_to_wait(struct mptcp_sock *msk, const struct mptcp_subflow_context *fast,

@@ -173,6 +173,28 @@ def test_the_scripted_path_manager_does_the_same(tmp_path: Path) -> None:
     assert same(run(scenario(tmp_path, scripted, duration="4 s")), python)
 
 
+WOKEN_ONCE = """
+class Own:
+    wake = 0.5
+    asked = 0
+
+    def manage(self, view):
+        self.asked += 1
+        if self.asked > 20:
+            raise RuntimeError(f"asked {self.asked} times")
+        if view.client and view.now >= self.wake:
+            return [("open", view.local[1].address, view.remote[0].address)]
+        return []
+"""
+
+
+@pytest.mark.parametrize("transport", ["mptcp", "mpquic"])
+def test_a_wake_that_has_passed_counts_for_nothing(tmp_path: Path, transport: str) -> None:
+    made = scenario(tmp_path, 'path_manager = "own.py:Own"', WOKEN_ONCE, "2 s")
+    recording = run(made.with_settings([f"application.bulk.transport={transport}"]))
+    assert subflow_events(recording, "subflow-established")[0] == pytest.approx(0.6, abs=0.1)
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

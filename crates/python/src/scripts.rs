@@ -415,7 +415,9 @@ impl Manager {
             && let Some(seconds) = wake.extract::<Option<f64>>()?
             && seconds >= 0.0
         {
-            self.wake = (seconds * 1e9).round() as Nanos;
+            // Who is not asked again soon may leave a time that has passed.
+            let wake = (seconds * 1e9).round() as Nanos;
+            self.wake = if wake > view.now { wake } else { NEVER };
         }
         Ok(actions)
     }

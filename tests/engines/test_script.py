@@ -195,6 +195,32 @@ def test_a_wake_that_has_passed_counts_for_nothing(tmp_path: Path, transport: st
     assert subflow_events(recording, "subflow-established")[0] == pytest.approx(0.6, abs=0.1)
 
 
+TURNS_TO_THE_OTHER = """
+class Own:
+    def manage(self, view):
+        first, second = view.local
+        pairs = [own for own, _ in view.subflows]
+        if view.client and not second.up:
+            assert second.address not in pairs
+            return [("normal", first.address, view.remote[0].address)]
+        return [("open", second.address, view.remote[0].address)] if view.client and len(pairs) == 1 else []
+"""
+
+
+@pytest.mark.parametrize("transport", ["mptcp", "mpquic"])
+def test_a_path_manager_hears_of_an_address_that_goes(tmp_path: Path, transport: str) -> None:
+    """The first path is a backup until the second address goes."""
+    made = scenario(tmp_path, 'path_manager = "own.py:Own"', TURNS_TO_THE_OTHER, "3 s")
+    made = made.with_settings([f"application.bulk.transport={transport}"])
+    made = made.with_more("event", [
+        {"at": "500 ms", "interface": "client:eth0", "backup": True},
+        {"at": "2 s", "interface": "client:eth1", "up": False},
+    ])  # fmt: skip
+    events = run(made).table("events").filter((pl.col("kind") == "priority-changed") & (pl.col("subflow") == 0))
+    times = [time / 1e9 for time in events["time_ns"]]
+    assert times[-1] == pytest.approx(2.0, abs=0.1)
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

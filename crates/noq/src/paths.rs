@@ -75,7 +75,7 @@ impl Paths {
             return false;
         };
         local.up = up;
-        self.changed = up;
+        self.changed = up || self.manager.minds_losses();
         true
     }
 
@@ -92,7 +92,7 @@ impl Paths {
         }
     }
 
-    /// Asks the path manager when it is first time, when it asked to be asked, and when an address came back.
+    /// Asks the path manager when it is first time, when it asked to be asked, and when an address changed that it minds.
     pub fn wishes(&mut self, lanes: &Lanes, now: Nanos) -> Wishes {
         let mut wishes = Wishes::default();
         let due = self.ready_at.is_none() || self.wake <= now || self.changed;

@@ -395,6 +395,10 @@ impl PathManager for Manager {
         })
     }
 
+    fn minds_losses(&self) -> bool {
+        true
+    }
+
     fn wake(&self) -> Nanos {
         self.wake
     }

@@ -327,6 +327,9 @@ impl Connection {
             self.manage_paths();
         } else {
             self.withdraw(id);
+            if self.path_manager.minds_losses() {
+                self.manage_paths();
+            }
         }
         self.push();
         self.housekeep();

@@ -86,6 +86,11 @@ pub enum Action {
 pub trait PathManager: Send {
     fn manage(&mut self, view: &PmView) -> Vec<Action>;
 
+    /// Whether it is asked, too, when an address of this host went away, once the connection has left it. None built in is.
+    fn minds_losses(&self) -> bool {
+        false
+    }
+
     /// When it wants to be asked again at the latest, counted as [`PmView::now`]; a time that has passed counts for nothing.
     fn wake(&self) -> Nanos {
         NEVER

@@ -537,6 +537,9 @@ impl Connection {
             if !self.multipath() {
                 self.replace_address(id);
             }
+            if self.path_manager.minds_losses() {
+                self.ask_path_manager();
+            }
         }
         self.flush();
     }

@@ -221,6 +221,32 @@ def test_a_path_manager_hears_of_an_address_that_goes(tmp_path: Path, transport:
     assert times[-1] == pytest.approx(2.0, abs=0.1)
 
 
+REPEATS_THE_END = """
+class Own:
+    repeats = True
+    at, asked = None, 0
+
+    def select(self, view):
+        ready = [path for path in view.paths if path.ready]
+        if not ready:
+            return None
+        best = min(ready, key=lambda path: path.srtt).index
+        if view.offset is not None or view.una == view.sent:
+            return best
+        self.at, self.asked = view.now, self.asked + 1 if self.at == view.now else 0
+        if self.asked > 1000:
+            raise RuntimeError(f"asked {self.asked} times at one instant")
+        return (best, view.sent - 1)
+"""
+
+
+def test_a_repetition_of_what_has_arrived_over_quic_is_to_wait(tmp_path: Path) -> None:
+    made = scenario(tmp_path, 'scheduler = "own.py:Own"', REPEATS_THE_END, "20 s")
+    settings = ["application.bulk.transport=mpquic", "application.bulk.size=300 kB", "link.path0.loss=5 %"]
+    (connection,) = summary(run(made.with_settings(settings)))["connections"]
+    assert connection["bytes"] == 300_000
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

@@ -230,14 +230,7 @@ impl Connection {
         };
         if !self.add_again(&mut draft, position, Purpose::Reinjection) {
             self.send_rest(draft);
-            // It was acknowledged: the scheduler passes on.
-            self.scheduler.carried(Report {
-                path,
-                offset: position,
-                bytes: (end - position) as u32,
-                new: false,
-            });
-            return true;
+            return self.scheduler.passes_over(path, end);
         }
         let bytes = draft.carried.data_bytes() as u32;
         self.send(draft);

@@ -157,6 +157,12 @@ pub trait Scheduler: Send {
     /// shares are counted here.
     fn carried(&mut self, _segment: Carried) {}
 
+    /// What it wanted repeated, up to `end`, has arrived, as QUIC knows of each part: nothing was sent on the path. Whether it moves on and is
+    /// asked again; otherwise its answer counts as [`Decision::Wait`].
+    fn passes_over(&mut self, _path: usize, _end: u64) -> bool {
+        false
+    }
+
     /// Whether a DATAGRAM frame of QUIC goes on every path that has room (RFC 9221 leaves the choice to the sender).
     fn repeats_datagrams(&self) -> bool {
         false

@@ -25,6 +25,18 @@ struct Redundant {
     last: usize,
 }
 
+impl Redundant {
+    #[inline]
+    fn advance(&mut self, path: usize, end: u64) {
+        if let Some(pointer) = self.pointers.get_mut(path)
+            && end > *pointer
+        {
+            *pointer = end;
+            self.last = path;
+        }
+    }
+}
+
 impl Scheduler for Redundant {
     fn repeats_datagrams(&self) -> bool {
         true
@@ -56,13 +68,11 @@ impl Scheduler for Redundant {
     }
 
     fn carried(&mut self, segment: Carried) {
-        let Some(pointer) = self.pointers.get_mut(segment.path) else {
-            return;
-        };
-        let end = segment.offset + u64::from(segment.bytes);
-        if end > *pointer {
-            *pointer = end;
-            self.last = segment.path;
-        }
+        self.advance(segment.path, segment.offset + u64::from(segment.bytes));
+    }
+
+    fn passes_over(&mut self, path: usize, end: u64) -> bool {
+        self.advance(path, end);
+        true
     }
 }

@@ -247,6 +247,16 @@ def test_a_repetition_of_what_has_arrived_over_quic_is_to_wait(tmp_path: Path) -
     assert connection["bytes"] == 300_000
 
 
+def test_each_connection_has_one_instance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And one is made to see that it can be."""
+    counted = LOWEST_RTT + "\n    def __init__(self):\n        print('made')\n"
+    made = scenario(tmp_path, 'scheduler = "own.py:LowestRtt"', counted, "1 s")
+    more = made.with_more("application", [{"kind": "bulk", "name": f"more{number}"} for number in range(2)])
+    assert len(more.application) == 3
+    run(more)
+    assert capsys.readouterr().out.split() == ["made"] * 4
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

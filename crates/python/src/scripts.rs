@@ -130,15 +130,13 @@ impl Scripts {
 }
 
 impl Foreign for Scripts {
+    fn knows(&self, choice: &Choice) -> bool {
+        choice.name == NAME
+    }
+
     fn scheduler(&self, choice: &Choice) -> Option<Result<Box<dyn Scheduler>, RegistryError>> {
-        (choice.name == NAME).then(|| {
+        self.knows(choice).then(|| {
             let object = self.instance("scheduler", choice)?;
-            let waiting = Arc::new(Mutex::new(Waiting {
-                since: 0,
-                unsent: 0,
-                object: None,
-            }));
-            lock(&self.fate.waiting).push(waiting.clone());
             Ok(Python::attach(|py| {
                 let has = |name: &str| object.bind(py).hasattr(name).unwrap_or(false);
                 Box::new(Script {
@@ -148,7 +146,7 @@ impl Foreign for Scripts {
                     carried: has("carried"),
                     object,
                     fate: self.fate.clone(),
-                    waiting,
+                    waiting: None,
                     now: 0,
                 }) as Box<dyn Scheduler>
             }))
@@ -156,7 +154,7 @@ impl Foreign for Scripts {
     }
 
     fn path_manager(&self, choice: &Choice) -> Option<Result<Box<dyn PathManager>, RegistryError>> {
-        (choice.name == NAME).then(|| {
+        self.knows(choice).then(|| {
             Ok(Box::new(Manager {
                 object: self.instance("path-manager", choice)?,
                 fate: self.fate.clone(),
@@ -232,7 +230,8 @@ struct Script {
     /// Wants to know what came of its decisions.
     carried: bool,
     fate: Arc<Fate>,
-    waiting: Arc<Mutex<Waiting>>,
+    /// Since it first sent nothing although it could.
+    waiting: Option<Arc<Mutex<Waiting>>>,
     now: Nanos,
 }
 
@@ -306,7 +305,7 @@ impl Script {
     }
 
     /// Notes since when nothing is sent although nothing else will happen.
-    fn note(&self, py: Python<'_>, view: &View, decision: Decision) {
+    fn note(&mut self, py: Python<'_>, view: &View, decision: Decision) {
         let idle = |index: usize| {
             let path = &view.paths[index];
             path.in_flight == 0 && path.queued == 0
@@ -315,15 +314,22 @@ impl Script {
             && view.next.is_some()
             && candidates_of_class(view.paths).any(|index| ready(&view.paths[index]))
             && candidates_of_class(view.paths).all(idle);
-        let mut waiting = lock(&self.waiting);
-        match (&waiting.object, stuck) {
-            (None, true) => {
-                *waiting = Waiting {
-                    since: view.now,
-                    unsent: view.unsent,
-                    object: Some(self.object.clone_ref(py)),
-                };
+        let begun = || Waiting {
+            since: view.now,
+            unsent: view.unsent,
+            object: Some(self.object.clone_ref(py)),
+        };
+        let Some(waiting) = &self.waiting else {
+            if stuck {
+                let waiting = Arc::new(Mutex::new(begun()));
+                lock(&self.fate.waiting).push(waiting.clone());
+                self.waiting = Some(waiting);
             }
+            return;
+        };
+        let mut waiting = lock(waiting);
+        match (&waiting.object, stuck) {
+            (None, true) => *waiting = begun(),
             (Some(object), true) if view.now - waiting.since >= PATIENCE => {
                 self.fate.fail(waiting.failure(py, object, view.now));
             }

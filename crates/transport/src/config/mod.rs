@@ -138,6 +138,9 @@ impl From<&str> for Choice {
 
 /// Makes algorithms that are written elsewhere, for example in Python.
 pub trait Foreign: Debug + Send + Sync {
+    /// Whether a choice is one of its own.
+    fn knows(&self, choice: &Choice) -> bool;
+
     /// The scheduler chosen; nothing where the name is none of its own.
     fn scheduler(&self, choice: &Choice) -> Option<Result<Box<dyn Scheduler>, RegistryError>>;
 
@@ -318,7 +321,7 @@ impl Config {
     /// What helps a blocked connection: as the scheduler's parameters say, nothing beside one that is written elsewhere.
     pub fn make_rescuer(&self) -> Result<Rescuer, RegistryError> {
         let elsewhere = self.foreign.as_ref();
-        if elsewhere.is_some_and(|foreign| foreign.0.scheduler(&self.scheduler).is_some()) {
+        if elsewhere.is_some_and(|foreign| foreign.0.knows(&self.scheduler)) {
             return Ok(Rescuer::default());
         }
         scheduler::rescuer(&self.scheduler.name, &self.scheduler.parameters)

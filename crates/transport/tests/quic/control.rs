@@ -63,6 +63,10 @@ impl Scheduler for Together {
 struct Given<S>(S);
 
 impl<S: Scheduler + Clone + Debug + Sync + 'static> Foreign for Given<S> {
+    fn knows(&self, _: &Choice) -> bool {
+        true
+    }
+
     fn scheduler(&self, _: &Choice) -> Option<Result<Box<dyn Scheduler>, RegistryError>> {
         Some(Ok(Box::new(self.0.clone())))
     }

@@ -257,6 +257,18 @@ def test_each_connection_has_one_instance(tmp_path: Path, capsys: pytest.Capture
     assert capsys.readouterr().out.split() == ["made"] * 4
 
 
+def test_a_scheduler_may_wait_for_a_failed_path(tmp_path: Path) -> None:
+    """What is in flight there is sent again and again, and is acknowledged once the path is back."""
+    first = "class Own:\n    def select(self, view):\n        return 0\n"
+    made = scenario(tmp_path, 'path_manager = "fullmesh"\nscheduler = "own.py:Own"', first, "6 s")
+    made = made.with_more("event", [
+        {"at": "1 s", "link": "path0", "up": False},
+        {"at": "4 s", "link": "path0", "up": True},
+    ])  # fmt: skip
+    (connection,) = summary(run(made))["connections"]
+    assert connection["bytes"] > 1e6
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

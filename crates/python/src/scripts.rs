@@ -313,7 +313,7 @@ impl Script {
         let stuck = decision == Decision::Wait
             && view.next.is_some()
             && candidates_of_class(view.paths).any(|index| ready(&view.paths[index]))
-            && candidates_of_class(view.paths).all(idle);
+            && (0..view.paths.len()).all(idle);
         let begun = || Waiting {
             since: view.now,
             unsent: view.unsent,

@@ -269,6 +269,29 @@ def test_a_scheduler_may_wait_for_a_failed_path(tmp_path: Path) -> None:
     assert connection["bytes"] > 1e6
 
 
+CLOSES_WHAT_THE_CLIENT_OPENED = """
+class Own:
+    wake = 1.0
+
+    def manage(self, view):
+        if view.now < 1.0:
+            return []
+        return [({verb}, *pair) for pair in view.subflows[1:]]
+"""
+
+
+@pytest.mark.parametrize(("verb", "kind"), [("'close'", "subflow-closed"), ("'backup'", "priority-changed")])
+@pytest.mark.parametrize("transport", ["mptcp", "mpquic"])
+def test_an_accepting_host_manages_what_its_peer_opened(tmp_path: Path, transport: str, verb: str, kind: str) -> None:
+    source = CLOSES_WHAT_THE_CLIENT_OPENED.format(verb=verb)
+    text = TWO_PATHS.replace("[host.server]", '[host.server]\npath_manager = "own.py:Own"')
+    scenario(tmp_path, "", source)
+    file = tmp_path / "scenario.toml"
+    file.write_text(text.format(client='path_manager = "fullmesh"', duration="2 s"))
+    recording = run(Scenario.load(file).with_settings([f"application.bulk.transport={transport}"]))
+    assert subflow_events(recording, kind)[0] == pytest.approx(1.05, abs=0.1)
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

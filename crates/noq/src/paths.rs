@@ -101,11 +101,12 @@ impl Paths {
         }
         self.changed = false;
         let ready_at = *self.ready_at.get_or_insert(now);
-        let subflows: Vec<Pair> = lanes
+        let (subflows, addresses): (Vec<Pair>, Vec<_>) = lanes
             .open()
             .filter_map(|lane| self.pair(lane.tuple))
             .chain(self.wanted.iter().copied())
-            .collect();
+            .filter_map(|pair| Some((pair, self.addresses_of(pair)?)))
+            .unzip();
         // QUIC has no frame that tells a peer of an address: there is nothing to announce.
         let announced: Vec<u8> = self.local.iter().map(|local| local.id).collect();
         let actions = self.manager.manage(&PmView {
@@ -114,6 +115,7 @@ impl Paths {
             local: &self.local,
             remote: &self.remote,
             subflows: &subflows,
+            addresses: &addresses,
             announced: &announced,
             most_announced: usize::MAX,
         });
@@ -162,14 +164,20 @@ impl Paths {
         })
     }
 
+    fn addresses_of(&self, pair: Pair) -> Option<(IpAddr, IpAddr)> {
+        let local = self.local.iter().find(|known| known.id == pair.local)?;
+        let remote = self.remote.iter().find(|known| known.id == pair.remote)?;
+        Some((local.address, remote.address))
+    }
+
     /// The first pair for which there is no path yet, and whether it is a backup.
     pub fn next(&self) -> Option<(FourTuple, bool)> {
         let pair = self.wanted.front()?;
-        let local = self.local.iter().find(|known| known.id == pair.local)?;
-        let remote = self.remote.iter().find(|known| known.id == pair.remote)?;
-        let remote = (remote.address, self.remote_port).into();
-        let path = FourTuple::new(remote, Some(local.address));
-        Some((path, local.backup))
+        let (local, remote) = self.addresses_of(*pair)?;
+        let mut own = self.local.iter();
+        let backup = own.any(|known| known.id == pair.local && known.backup);
+        let path = FourTuple::new((remote, self.remote_port).into(), Some(local));
+        Some((path, backup))
     }
 
     /// There is one now.

@@ -474,6 +474,13 @@ fn decode(action: &Bound<'_, PyAny>, view: &PmView) -> PyResult<Action> {
             remote: remote(to)?,
         })
     };
+    // One that the peer opened may be from an address that it never told of.
+    let existing = |from: &str, to: &str| {
+        let wanted = (address(from)?, address(to)?);
+        let mut subflows = view.subflows.iter().zip(view.addresses);
+        let found = subflows.find(|(_, addresses)| **addresses == wanted);
+        found.map_or_else(|| pair(from, to), |(pair, _)| Ok(*pair))
+    };
     match (&texts[..], &words[texts.len()..]) {
         (["announce", own], []) => Ok(Action::Announce(local(own)?)),
         (["withdraw", own], []) => Ok(Action::Withdraw(local(own)?)),
@@ -486,9 +493,9 @@ fn decode(action: &Bound<'_, PyAny>, view: &PmView) -> PyResult<Action> {
                 gateways.collect::<PyResult<_>>()?,
             ))
         }
-        (["close", own, other], []) => Ok(Action::Close(pair(own, other)?)),
+        (["close", own, other], []) => Ok(Action::Close(existing(own, other)?)),
         ([verb @ ("backup" | "normal"), own, other], []) => Ok(Action::Priority {
-            pair: pair(own, other)?,
+            pair: existing(own, other)?,
             backup: *verb == "backup",
         }),
         _ => Err(PyTypeError::new_err(format!(

@@ -246,25 +246,20 @@ impl PathManagerView {
         let remote: Vec<Py<Address>> = remote
             .map(|one| Py::new(py, one))
             .collect::<PyResult<_>>()?;
-        let own = |id: u8| {
-            let known = view.local.iter().find(|local| local.id == id);
-            known.map_or(String::new(), |local| local.address.to_string())
-        };
-        let other = |id: u8| {
-            let known = view.remote.iter().find(|remote| remote.id == id);
-            known.map_or(String::new(), |remote| remote.address.to_string())
-        };
+        let own = |id: &u8| view.local.iter().find(|local| local.id == *id);
         Ok(Self {
             now: seconds(view.now),
             client: view.client,
             local: PyTuple::new(py, local)?.unbind(),
             remote: PyTuple::new(py, remote)?.unbind(),
             subflows: view
-                .subflows
+                .addresses
                 .iter()
-                .map(|pair| (own(pair.local), other(pair.remote)))
+                .map(|(own, other)| (own.to_string(), other.to_string()))
                 .collect(),
-            announced: view.announced.iter().map(|id| own(*id)).collect(),
+            announced: (view.announced.iter().filter_map(own))
+                .map(|local| local.address.to_string())
+                .collect(),
         })
     }
 }

@@ -38,15 +38,18 @@ impl Connection {
         };
         let deny_initial = multipath.deny_join_initial;
         let ready_at = *self.ready_at.get_or_insert(self.shared.now);
-        let subflows: Vec<Pair> = self
-            .subflows
-            .iter()
-            .filter(|subflow| subflow.socket.state != State::Closed)
-            .map(|subflow| Pair {
-                local: subflow.local_id,
-                remote: subflow.remote_id,
+        let open = self.subflows.iter();
+        let open = open.filter(|subflow| subflow.socket.state != State::Closed);
+        let (subflows, addresses): (Vec<Pair>, Vec<_>) = open
+            .map(|subflow| {
+                let pair = Pair {
+                    local: subflow.local_id,
+                    remote: subflow.remote_id,
+                };
+                let tuple = subflow.tuple;
+                (pair, (tuple.local.ip(), tuple.remote.ip()))
             })
-            .collect();
+            .unzip();
         let most = if self.shared.config.profile.announces_one_by_one() {
             1
         } else {
@@ -58,6 +61,7 @@ impl Connection {
             local: &self.local,
             remote: &self.remote,
             subflows: &subflows,
+            addresses: &addresses,
             announced: &self.announced,
             most_announced: if self.may_announce { most } else { 0 },
         });

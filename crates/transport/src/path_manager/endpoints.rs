@@ -227,6 +227,7 @@ mod tests {
             local,
             remote,
             subflows,
+            addresses: &[],
             announced: &[],
             most_announced: usize::MAX,
         });
@@ -343,6 +344,7 @@ mod tests {
             local: &local(3),
             remote: &remote(1),
             subflows: &[FIRST],
+            addresses: &[],
             announced: &[0, 2],
             most_announced: usize::MAX,
         });

@@ -48,6 +48,8 @@ pub struct PmView<'a> {
     pub local: &'a [LocalAddress],
     pub remote: &'a [RemoteAddress],
     pub subflows: &'a [Pair],
+    /// Local and remote address of each of them; the peer need not have told of its own.
+    pub addresses: &'a [(IpAddr, IpAddr)],
     /// Ids of local addresses that the peer knows: of the first one from the beginning on, of others by being told, until they are withdrawn.
     pub announced: &'a [u8],
     /// How many addresses may be announced now.

@@ -133,16 +133,18 @@ impl Connection {
             return;
         }
         let ready_at = *self.ready_at.get_or_insert(self.now);
-        let subflows: Vec<Pair> = self
-            .members
-            .iter()
-            .filter(|member| !member.closed())
-            .map(|member| Pair {
+        let open = self.members.iter().filter(|member| !member.closed());
+        let open = open.map(|member| {
+            let pair = Pair {
                 local: member.local_id,
                 remote: member.remote_id,
-            })
-            .chain(self.wanted.iter().map(|(pair, _)| *pair))
-            .collect();
+            };
+            let tuple = member.tuple;
+            (pair, (tuple.local.ip(), tuple.remote.ip()))
+        });
+        let wanted = self.wanted.iter();
+        let wanted = wanted.filter_map(|(pair, _)| Some((*pair, self.addresses_of(*pair)?)));
+        let (subflows, addresses): (Vec<Pair>, Vec<_>) = open.chain(wanted).unzip();
         // QUIC has no frame that tells a peer of an address: there is nothing to announce.
         let announced: Vec<u8> = self.local.iter().map(|local| local.id).collect();
         let actions = self.path_manager.manage(&PmView {
@@ -151,6 +153,7 @@ impl Connection {
             local: &self.local,
             remote: &self.remote,
             subflows: &subflows,
+            addresses: &addresses,
             announced: &announced,
             most_announced: usize::MAX,
         });
@@ -179,6 +182,12 @@ impl Connection {
             NEVER => NEVER,
             wake => ready_at.saturating_add(wake),
         };
+    }
+
+    fn addresses_of(&self, pair: Pair) -> Option<(IpAddr, IpAddr)> {
+        let local = self.local.iter().find(|local| local.id == pair.local)?;
+        let remote = self.remote.iter().find(|remote| remote.id == pair.remote)?;
+        Some((local.address, remote.address))
     }
 
     fn between(&self, pair: Pair) -> Vec<usize> {
@@ -217,13 +226,12 @@ impl Connection {
             }
             return self.wanted.push((pair, gateways));
         }
-        let local = self.local.iter().find(|local| local.id == pair.local);
-        let remote = self.remote.iter().find(|remote| remote.id == pair.remote);
-        let (Some(local), Some(remote)) = (local, remote) else {
+        let Some((address, remote)) = self.addresses_of(pair) else {
             return;
         };
-        let (address, backup) = (local.address, local.backup);
-        let remote = (remote.address, self.members[0].tuple.remote.port()).into();
+        let mut own = self.local.iter();
+        let backup = own.any(|local| local.id == pair.local && local.backup);
+        let remote = (remote, self.members[0].tuple.remote.port()).into();
         let same = self
             .members
             .iter()

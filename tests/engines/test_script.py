@@ -292,6 +292,13 @@ def test_an_accepting_host_manages_what_its_peer_opened(tmp_path: Path, transpor
     assert subflow_events(recording, kind)[0] == pytest.approx(1.05, abs=0.1)
 
 
+def test_a_path_manager_fails_at_a_time_of_the_run(tmp_path: Path) -> None:
+    source = "class Own:\n    wake = 0.5\n    def manage(self, view):\n        assert view.now < 0.5\n"
+    made = scenario(tmp_path, 'path_manager = "own.py:Own"', source)
+    with pytest.raises(ScriptFailed, match=r"own\.py:4: AssertionError \(Own\.manage, 2\.5\d+ s into the run\)"):
+        run(made.with_settings(["application.bulk.start=2 s", "duration=4 s"]))
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

@@ -111,6 +111,7 @@ impl Paths {
         let announced: Vec<u8> = self.local.iter().map(|local| local.id).collect();
         let actions = self.manager.manage(&PmView {
             now: now - ready_at,
+            clock: now,
             client: self.client,
             local: &self.local,
             remote: &self.remote,

@@ -392,7 +392,7 @@ impl PathManager for Manager {
             self.ask(py, view).unwrap_or_else(|error| {
                 self.fate.fail(Failure {
                     error,
-                    at: view.now,
+                    at: view.clock,
                     object: self.object.clone_ref(py),
                     method: "manage",
                 });

@@ -57,6 +57,7 @@ impl Connection {
         };
         let actions = self.path_manager.manage(&PmView {
             now: self.shared.now - ready_at,
+            clock: self.shared.now,
             client: self.session.client,
             local: &self.local,
             remote: &self.remote,

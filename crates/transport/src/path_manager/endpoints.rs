@@ -223,6 +223,7 @@ mod tests {
     ) -> Vec<(u8, u8)> {
         let actions = manager.manage(&PmView {
             now: 0,
+            clock: 0,
             client: true,
             local,
             remote,
@@ -340,6 +341,7 @@ mod tests {
         let mut manager = manager(json!({"flags": "signal"}));
         let actions = manager.manage(&PmView {
             now: 0,
+            clock: 0,
             client: false,
             local: &local(3),
             remote: &remote(1),

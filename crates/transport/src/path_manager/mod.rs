@@ -43,6 +43,8 @@ pub struct Pair {
 pub struct PmView<'a> {
     /// Since the connection was first ready for more subflows.
     pub now: Nanos,
+    /// Since the start of the run.
+    pub clock: Nanos,
     /// Only the client opens subflows.
     pub client: bool,
     pub local: &'a [LocalAddress],

@@ -149,6 +149,7 @@ impl Connection {
         let announced: Vec<u8> = self.local.iter().map(|local| local.id).collect();
         let actions = self.path_manager.manage(&PmView {
             now: self.now - ready_at,
+            clock: self.now,
             client: self.client,
             local: &self.local,
             remote: &self.remote,

@@ -299,6 +299,33 @@ def test_a_path_manager_fails_at_a_time_of_the_run(tmp_path: Path) -> None:
         run(made.with_settings(["application.bulk.start=2 s", "duration=4 s"]))
 
 
+EQUAL_BYTES = """
+class Own:
+    def __init__(self):
+        self.bytes = {0: 0, 1: 0}
+
+    def select(self, view):
+        usable = [path.index for path in view.paths if path.usable]
+        return min(usable, key=self.bytes.get, default=None)
+
+    def carried(self, path, size, new):
+        assert size
+        self.bytes[path] += size
+"""
+
+
+@pytest.mark.parametrize("scheduler", ["own.py:Own", "equal", "balanced"])
+def test_messages_in_datagrams_count_for_schedulers(tmp_path: Path, scheduler: str) -> None:
+    made = scenario(tmp_path, f'path_manager = "fullmesh"\nscheduler = "{scheduler}"', EQUAL_BYTES)
+    data = made.to_data()
+    messages = {"kind": "messages", "size": "1000 B", "interval": "10 ms", "duration": "2 s"}
+    data["application"] = [messages | {"name": "messages", "transport": "mpquic"}]
+    data["link"]["path1"].pop("loss")
+    ends = run(Scenario.from_data(data)).table("link_ends").filter(pl.col("direction") == "forward")
+    first, second, _ = ends["sent_bytes"]
+    assert second > 0.4 * (first + second)
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

@@ -144,6 +144,7 @@ impl Foreign for Scripts {
                         .getattr(py, "repeats")
                         .is_ok_and(|answer| answer.is_truthy(py).unwrap_or(false)),
                     carried: has("carried"),
+                    datagrams: 0,
                     object,
                     fate: self.fate.clone(),
                     waiting: None,
@@ -229,6 +230,8 @@ struct Script {
     repeats: bool,
     /// Wants to know what came of its decisions.
     carried: bool,
+    /// Bytes in DATAGRAM frames of the packet that it is told of next.
+    datagrams: u32,
     fate: Arc<Fate>,
     /// Since it first sent nothing although it could.
     waiting: Option<Arc<Mutex<Waiting>>>,
@@ -363,12 +366,17 @@ impl Scheduler for Script {
         })
     }
 
+    fn carries_datagrams(&mut self, _path: usize, bytes: u32) {
+        self.datagrams = bytes;
+    }
+
     fn carried(&mut self, segment: Carried) {
+        let bytes = segment.bytes + std::mem::take(&mut self.datagrams);
         if !self.carried || self.fate.failed() {
             return;
         }
         Python::attach(|py| {
-            let told = (segment.path, segment.bytes, segment.new);
+            let told = (segment.path, bytes, segment.new);
             if let Err(error) = self.object.call_method1(py, "carried", told) {
                 self.fail(py, error, "carried");
             }

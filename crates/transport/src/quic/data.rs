@@ -89,7 +89,7 @@ impl Connection {
         let Some(mut draft) = self.application_draft(path) else {
             return false;
         };
-        self.add_datagrams(&mut draft);
+        let datagram_bytes = self.add_datagrams(&mut draft);
         let repeats = !draft.is_empty() && self.scheduler.repeats_datagrams();
         let datagrams = repeats.then(|| draft.frames().to_vec());
         self.add_ack(&mut draft, path);
@@ -109,6 +109,9 @@ impl Connection {
             });
         }
         self.send(draft);
+        if datagram_bytes > 0 {
+            self.scheduler.carries_datagrams(path, datagram_bytes);
+        }
         self.scheduler.carried(Report {
             path,
             offset: next.offset,
@@ -261,7 +264,9 @@ impl Connection {
         }
     }
 
-    fn add_datagrams(&mut self, draft: &mut Draft) {
+    /// As many as have room. The bytes in them.
+    fn add_datagrams(&mut self, draft: &mut Draft) -> u32 {
+        let mut bytes = 0;
         while let Some(&(number, len)) = self.datagrams.waiting.front() {
             let frame = Frame::Datagram { number, len };
             if frame.len() > draft.room {
@@ -276,7 +281,9 @@ impl Connection {
             self.datagrams.waiting.pop_front();
             draft.purpose = Purpose::Data;
             draft.push(frame);
+            bytes += len;
         }
+        bytes
     }
 }
 

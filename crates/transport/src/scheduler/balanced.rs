@@ -71,10 +71,20 @@ impl Scheduler for Balanced {
     }
 
     fn carried(&mut self, segment: Carried) {
-        if self.carried.len() <= segment.path {
-            self.carried.resize(segment.path + 1, 0);
+        self.count(segment.path, segment.bytes);
+    }
+
+    fn carries_datagrams(&mut self, path: usize, bytes: u32) {
+        self.count(path, bytes);
+    }
+}
+
+impl Balanced {
+    fn count(&mut self, path: usize, bytes: u32) {
+        if self.carried.len() <= path {
+            self.carried.resize(path + 1, 0);
         }
-        self.carried[segment.path] += u64::from(segment.bytes);
+        self.carried[path] += u64::from(bytes);
         if self.carried.iter().sum::<u64>() >= WINDOW {
             self.carried.iter_mut().for_each(|bytes| *bytes /= 2);
         }

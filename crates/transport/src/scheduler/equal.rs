@@ -22,6 +22,14 @@ struct Equal {
     carried: Vec<Option<u64>>,
 }
 
+impl Equal {
+    fn count(&mut self, path: usize, bytes: u32) {
+        if let Some(Some(carried)) = self.carried.get_mut(path) {
+            *carried += u64::from(bytes);
+        }
+    }
+}
+
 impl Scheduler for Equal {
     fn select(&mut self, view: &View) -> Decision {
         let Some(next) = &view.next else {
@@ -45,8 +53,10 @@ impl Scheduler for Equal {
     }
 
     fn carried(&mut self, segment: Carried) {
-        if let Some(Some(bytes)) = self.carried.get_mut(segment.path) {
-            *bytes += u64::from(segment.bytes);
-        }
+        self.count(segment.path, segment.bytes);
+    }
+
+    fn carries_datagrams(&mut self, path: usize, bytes: u32) {
+        self.count(path, bytes);
     }
 }

@@ -157,6 +157,9 @@ pub trait Scheduler: Send {
     /// shares are counted here.
     fn carried(&mut self, _segment: Carried) {}
 
+    /// The packet that [`Scheduler::carried`] tells of next holds so many bytes in DATAGRAM frames of QUIC, which are no part of the stream.
+    fn carries_datagrams(&mut self, _path: usize, _bytes: u32) {}
+
     /// What it wanted repeated, up to `end`, has arrived, as QUIC knows of each part: nothing was sent on the path. Whether it moves on and is
     /// asked again; otherwise its answer counts as [`Decision::Wait`].
     fn passes_over(&mut self, _path: usize, _end: u64) -> bool {

@@ -123,7 +123,8 @@ class PathManagerView:
     def now(self) -> float:
         """Seconds since the connection was first ready for more subflows."""
     @property
-    def client(self) -> bool: ...
+    def client(self) -> bool:
+        """This end opened the connection. Over Multipath QUIC only it opens paths; over MPTCP either end may."""
     @property
     def local(self) -> tuple[Address, ...]: ...
     @property

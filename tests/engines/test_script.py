@@ -326,6 +326,26 @@ def test_messages_in_datagrams_count_for_schedulers(tmp_path: Path, scheduler: s
     assert second > 0.4 * (first + second)
 
 
+@pytest.mark.parametrize("transport", ["mptcp", "mpquic"])
+def test_a_server_opens_subflows_where_the_protocol_lets_it(tmp_path: Path, transport: str) -> None:
+    source = """
+class Own:
+    def manage(self, view):
+        own, peer = view.local[0].address, view.remote[-1].address
+        return [("open", own, peer)] if not view.client and len(view.subflows) < 2 else []
+"""
+    text = TWO_PATHS.replace("[host.server]", '[host.server]\npath_manager = "own.py:Own"')
+    scenario(tmp_path, "", source)
+    file = tmp_path / "scenario.toml"
+    file.write_text(text.format(client="", duration="1 s"))
+    made = Scenario.load(file).with_settings([f"application.bulk.transport={transport}"])
+    if transport == "mptcp":
+        assert subflow_events(run(made), "subflow-established")
+        return
+    with pytest.raises(ScriptFailed, match=r"own\.py:3: ValueError: over Multipath QUIC the client opens paths"):
+        run(made)
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

@@ -113,6 +113,7 @@ impl Paths {
             now: now - ready_at,
             clock: now,
             client: self.client,
+            opens: self.client,
             local: &self.local,
             remote: &self.remote,
             subflows: &subflows,

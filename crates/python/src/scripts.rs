@@ -492,6 +492,10 @@ fn decode(action: &Bound<'_, PyAny>, view: &PmView) -> PyResult<Action> {
     match (&texts[..], &words[texts.len()..]) {
         (["announce", own], []) => Ok(Action::Announce(local(own)?)),
         (["withdraw", own], []) => Ok(Action::Withdraw(local(own)?)),
+        (["open", _, _], _) if !view.opens => Err(PyValueError::new_err(format!(
+            "over Multipath QUIC the client opens paths (RFC 10069 section 3.1), and this is the server, in {}",
+            shown()
+        ))),
         (["open", own, other], []) => Ok(Action::Open(pair(own, other)?)),
         (["open", own, other], [gateways]) => {
             let gateways: Vec<String> = gateways.extract()?;

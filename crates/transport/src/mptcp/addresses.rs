@@ -59,6 +59,7 @@ impl Connection {
             now: self.shared.now - ready_at,
             clock: self.shared.now,
             client: self.session.client,
+            opens: true,
             local: &self.local,
             remote: &self.remote,
             subflows: &subflows,

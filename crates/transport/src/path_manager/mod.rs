@@ -45,8 +45,10 @@ pub struct PmView<'a> {
     pub now: Nanos,
     /// Since the start of the run.
     pub clock: Nanos,
-    /// Only the client opens subflows.
+    /// This side opened the connection.
     pub client: bool,
+    /// This side may open subflows: over MPTCP either may (RFC 8684 section 3.2), over QUIC the client (RFC 10069 section 3.1).
+    pub opens: bool,
     pub local: &'a [LocalAddress],
     pub remote: &'a [RemoteAddress],
     pub subflows: &'a [Pair],

@@ -151,6 +151,7 @@ impl Connection {
             now: self.now - ready_at,
             clock: self.now,
             client: self.client,
+            opens: self.client,
             local: &self.local,
             remote: &self.remote,
             subflows: &subflows,

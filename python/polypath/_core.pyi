@@ -134,7 +134,10 @@ class PathManagerView:
         """Local and remote address of each subflow that exists or is being opened."""
     @property
     def announced(self) -> list[str]:
-        """Local addresses that the peer knows: the first from the beginning on, others once it was told of them."""
+        """
+        Local addresses that the peer knows: the first from the beginning on, others once it was told of them. Over
+        QUIC, which has no frame for it, none.
+        """
 
 @final
 class Table:

@@ -346,6 +346,21 @@ class Own:
         run(made)
 
 
+@pytest.mark.parametrize(("transport", "known"), [("mptcp", 2), ("mpquic", 0)])
+def test_what_the_peer_knows_is_announced(tmp_path: Path, transport: str, known: int) -> None:
+    source = f"""
+class Own:
+    wake = 0.5
+
+    def manage(self, view):
+        if view.client and view.now >= 0.5:
+            assert len(view.announced) == {known}, view.announced
+        return [("announce", view.local[-1].address)] if view.client and view.now == 0 else []
+"""
+    made = scenario(tmp_path, 'path_manager = "own.py:Own"', source, "1 s")
+    run(made.with_settings([f"application.bulk.transport={transport}"]))
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

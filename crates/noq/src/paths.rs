@@ -107,8 +107,6 @@ impl Paths {
             .chain(self.wanted.iter().copied())
             .filter_map(|pair| Some((pair, self.addresses_of(pair)?)))
             .unzip();
-        // QUIC has no frame that tells a peer of an address: there is nothing to announce.
-        let announced: Vec<u8> = self.local.iter().map(|local| local.id).collect();
         let actions = self.manager.manage(&PmView {
             now: now - ready_at,
             clock: now,
@@ -118,8 +116,9 @@ impl Paths {
             remote: &self.remote,
             subflows: &subflows,
             addresses: &addresses,
-            announced: &announced,
-            most_announced: usize::MAX,
+            announced: &[],
+            // QUIC has no frame that tells a peer of an address.
+            most_announced: 0,
         });
         let wake = ready_at.saturating_add(self.manager.wake());
         self.wake = if wake > now { wake } else { NEVER };

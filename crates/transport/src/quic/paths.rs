@@ -145,8 +145,6 @@ impl Connection {
         let wanted = self.wanted.iter();
         let wanted = wanted.filter_map(|(pair, _)| Some((*pair, self.addresses_of(*pair)?)));
         let (subflows, addresses): (Vec<Pair>, Vec<_>) = open.chain(wanted).unzip();
-        // QUIC has no frame that tells a peer of an address: there is nothing to announce.
-        let announced: Vec<u8> = self.local.iter().map(|local| local.id).collect();
         let actions = self.path_manager.manage(&PmView {
             now: self.now - ready_at,
             clock: self.now,
@@ -156,8 +154,9 @@ impl Connection {
             remote: &self.remote,
             subflows: &subflows,
             addresses: &addresses,
-            announced: &announced,
-            most_announced: usize::MAX,
+            announced: &[],
+            // QUIC has no frame that tells a peer of an address.
+            most_announced: 0,
         });
         for action in actions {
             match action {

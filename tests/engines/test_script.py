@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -359,6 +360,31 @@ class Own:
 """
     made = scenario(tmp_path, 'path_manager = "own.py:Own"', source, "1 s")
     run(made.with_settings([f"application.bulk.transport={transport}"]))
+
+
+@pytest.mark.parametrize("future", ["", "from __future__ import annotations\n"])
+def test_a_file_may_have_dataclasses(tmp_path: Path, future: str) -> None:
+    source = f"""{future}
+from dataclasses import dataclass, field
+
+@dataclass
+class Turn:
+    paths: list[int] = field(default_factory=list)
+
+class Own:
+    def __init__(self):
+        self.turn = Turn([0])
+
+    def select(self, view):
+        return self.turn.paths[0]
+"""
+    run(scenario(tmp_path, 'scheduler = "own.py:Own"', source, "1 s"))
+    assert not [name for name in sys.modules if name.startswith("own")]
+
+
+def test_a_file_named_as_a_library_leaves_the_library_alone(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("import json\n" + LOWEST_RTT.replace("ready =", "json.dumps({}); ready ="))
+    run(scenario(tmp_path, 'scheduler = "json.py:LowestRtt"', duration="1 s"))
 
 
 @pytest.mark.parametrize(

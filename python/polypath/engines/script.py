@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import linecache
+import sys
 import traceback
 import types
+from typing import Final
 
 from polypath import _core
 from polypath.engines.base import EngineError
+
+#: Tells the modules of one process apart.
+_NUMBERS: Final = itertools.count(1)
 
 
 class ScriptFailed(EngineError):
@@ -20,35 +26,48 @@ class ScriptFailed(EngineError):
 
 
 class Loader:
-    """Makes what a plan carries in Python, and keeps why it could not."""
+    """Makes what a plan carries in Python, and keeps why it could not. Python knows the modules until it is closed."""
 
     def __init__(self) -> None:
         self.failure: ScriptFailed | None = None
+        self._files: dict[str, str] = {}
+
+    def close(self) -> None:
+        for name in self._files:
+            sys.modules.pop(name, None)
+
+    def file(self, made: object) -> str:
+        """The file that an instance's class is from."""
+        module = type(made).__module__
+        return self._files.get(module, f"{module}.py")
 
     def __call__(self, kind: str, parameters: str) -> object:
         """An instance of the class. Raises ScriptFailed."""
         plan = json.loads(parameters)
         file, name, source, arguments = (plan[key] for key in ("file", "class", "source", "arguments"))
-        module = types.ModuleType(file.removesuffix(".py"))
+        # The name of a file may be that of a library, or of another file.
+        module = types.ModuleType(f"{file.removesuffix('.py')}, {next(_NUMBERS)}")
         module.__file__ = file
+        sys.modules[module.__name__] = module
+        self._files[module.__name__] = file
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         try:
-            exec(compile(source, file, "exec"), module.__dict__)
+            exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)
             return getattr(module, name)(**arguments)
         except Exception as error:
             self.failure = ScriptFailed(f"{_where(error, file) or file}: {_what(error)}", f"{file}:{name}")
             raise self.failure from error
 
 
-def failed(error: _core.ScriptError) -> ScriptFailed:
+def failed(error: _core.ScriptError, loader: Loader) -> ScriptFailed:
     """The failure in one line: file and line, what was raised, by which method, when."""
     what, made, method, seconds = error.args
     cause = error.__cause__
     code = getattr(getattr(type(made), method, None), "__code__", None)
-    file = code.co_filename if code is not None else f"{type(made).__module__}.py"
+    file = loader.file(made)
     place = None if cause is None else _where(cause, file)
     if place is None:
-        place = file if code is None else f"{file}:{code.co_firstlineno}"
+        place = file if code is None or code.co_filename != file else f"{file}:{code.co_firstlineno}"
     script = f"{file}:{type(made).__name__}"
     raised = what if cause is None else _what(cause)
     return ScriptFailed(f"{place}: {raised} ({type(made).__name__}.{method}, {seconds:.6f} s into the run)", script)

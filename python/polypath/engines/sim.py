@@ -47,7 +47,7 @@ class Simulator:
             end_ns = simulation.now_ns
             native = simulation.recording()
         except _core.ScriptError as error:
-            raise script.failed(error) from error
+            raise script.failed(error, loader) from error
         except EngineError:
             raise
         except (_core.PlanError, RuntimeError, OSError) as error:
@@ -55,6 +55,7 @@ class Simulator:
                 raise loader.failure from error
             raise EngineError(" ".join(str(error).split())) from error
         finally:
+            loader.close()
             if program is not None:
                 program.close()
         frames = {name: pl.DataFrame(native.table(name)) for name in native.names}
@@ -73,6 +74,8 @@ def check(plan: Plan) -> None:
         problem = _core.check(network.json(), loader)
     except RuntimeError as error:
         problem = str(error)
+    finally:
+        loader.close()
     if problem is not None:
         raise loader.failure or EngineError(" ".join(problem.split()))
 

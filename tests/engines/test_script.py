@@ -387,6 +387,19 @@ def test_a_file_named_as_a_library_leaves_the_library_alone(tmp_path: Path) -> N
     run(scenario(tmp_path, 'scheduler = "json.py:LowestRtt"', duration="1 s"))
 
 
+def test_of_two_files_of_one_name_the_one_that_failed_is_named(tmp_path: Path) -> None:
+    for folder, body in (("a", "return 0"), ("b", "return 1 / 0")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "own.py").write_text(f"class Own:\n    def select(self, view):\n        {body}\n")
+    text = TWO_PATHS.format(client='scheduler = "a/own.py:Own"', duration="1 s")
+    file = tmp_path / "scenario.toml"
+    file.write_text(text.replace("[host.server]", '[host.server]\nscheduler = "b/own.py:Own"') + "reverse = true\n")
+    made = Scenario.load(file)
+    with pytest.raises(ScriptFailed, match=r"own\.py:3: ZeroDivisionError") as caught:
+        run(made)
+    assert made.where_named(caught.value.script, caught.value.source) == f"{file}:8"
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

@@ -174,7 +174,7 @@ def _run(
             place = job.scenario.where_named(error.application)
             raise EngineError(f"{place}: {error}" if place else str(error)) from error
         except ScriptFailed as error:
-            place = job.scenario.where_named(error.script)
+            place = job.scenario.where_named(error.script, error.source)
             raise EngineError(f"{place}: {error}" if place else str(error)) from error
         except EngineError as error:
             raise EngineError(job.located(str(error))) from error

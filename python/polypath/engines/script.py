@@ -18,11 +18,12 @@ _NUMBERS: Final = itertools.count(1)
 
 
 class ScriptFailed(EngineError):
-    """An algorithm in Python failed. `script` is its "FILE.py:CLASS"."""
+    """An algorithm in Python failed. `script` is its "FILE.py:CLASS", `source` what is in the file."""
 
-    def __init__(self, message: str, script: str) -> None:
+    def __init__(self, message: str, script: str, source: str | None = None) -> None:
         super().__init__(message)
         self.script = script
+        self.source = source
 
 
 class Loader:
@@ -30,16 +31,16 @@ class Loader:
 
     def __init__(self) -> None:
         self.failure: ScriptFailed | None = None
-        self._files: dict[str, str] = {}
+        self._files: dict[str, tuple[str, str]] = {}
 
     def close(self) -> None:
         for name in self._files:
             sys.modules.pop(name, None)
 
-    def file(self, made: object) -> str:
-        """The file that an instance's class is from."""
+    def file(self, made: object) -> tuple[str, str | None]:
+        """The file that an instance's class is from, and what is in it."""
         module = type(made).__module__
-        return self._files.get(module, f"{module}.py")
+        return self._files.get(module, (f"{module}.py", None))
 
     def __call__(self, kind: str, parameters: str) -> object:
         """An instance of the class. Raises ScriptFailed."""
@@ -49,13 +50,14 @@ class Loader:
         module = types.ModuleType(f"{file.removesuffix('.py')}, {next(_NUMBERS)}")
         module.__file__ = file
         sys.modules[module.__name__] = module
-        self._files[module.__name__] = file
+        self._files[module.__name__] = (file, source)
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         try:
             exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)
             return getattr(module, name)(**arguments)
         except Exception as error:
-            self.failure = ScriptFailed(f"{_where(error, file) or file}: {_what(error)}", f"{file}:{name}")
+            message = f"{_where(error, file) or file}: {_what(error)}"
+            self.failure = ScriptFailed(message, f"{file}:{name}", source)
             raise self.failure from error
 
 
@@ -64,13 +66,14 @@ def failed(error: _core.ScriptError, loader: Loader) -> ScriptFailed:
     what, made, method, seconds = error.args
     cause = error.__cause__
     code = getattr(getattr(type(made), method, None), "__code__", None)
-    file = loader.file(made)
+    file, source = loader.file(made)
     place = None if cause is None else _where(cause, file)
     if place is None:
         place = file if code is None or code.co_filename != file else f"{file}:{code.co_firstlineno}"
     script = f"{file}:{type(made).__name__}"
     raised = what if cause is None else _what(cause)
-    return ScriptFailed(f"{place}: {raised} ({type(made).__name__}.{method}, {seconds:.6f} s into the run)", script)
+    message = f"{place}: {raised} ({type(made).__name__}.{method}, {seconds:.6f} s into the run)"
+    return ScriptFailed(message, script, source)
 
 
 def _where(error: BaseException, file: str) -> str | None:

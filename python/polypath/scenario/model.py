@@ -120,13 +120,14 @@ class Scenario(Tables):
         keys = {each.name: key for key, each in zip(self.vary, self.axes, strict=True)}
         return self.where_named(f"vary.{keys[axis]}") if axis in keys else None
 
-    def where_named(self, file_and_class: str) -> str | None:
-        """Where "FILE.py:CLASS" was chosen, as "scenario.toml:12"; FILE may lack its folder. Of an application, by its
-        name, where it was written; and of an axis, by its key, "vary.seeds"."""
-        for name, place in self._written.items():
-            if FilePath(name).name == file_and_class or name == file_and_class:
-                return place
-        return None
+    def where_named(self, file_and_class: str, source: str | None = None) -> str | None:
+        """Where "FILE.py:CLASS" was chosen, as "scenario.toml:12"; FILE may lack its folder, and `source`, what is in
+        it, tells it from others of its name. Of an application, by its name, where it was written; and of an axis, by
+        its key, "vary.seeds"."""
+        found = [name for name in self._written if file_and_class in (name, FilePath(name).name)]
+        if len(found) > 1 and source is not None:
+            found = [name for name in found if _holds(name, source)] or found
+        return self._written[found[0]] if found else None
 
     def scripts(self) -> list[FilePath]:
         """The files that it or a value of an axis is made from besides its own: algorithms and applications of
@@ -277,6 +278,13 @@ class Scenario(Tables):
             return planning.build(self._resolved if own else resolve(self.model_copy(update={"seed": given})))
         except RegistryError as error:
             raise ScenarioError(error.message, hint=error.hint) from error
+
+
+def _holds(file_and_class: str, source: str) -> bool:
+    try:
+        return read_text(FilePath(file_and_class.rpartition(":")[0]), "Python file") == source
+    except ScenarioError:
+        return False
 
 
 def _seed(given: object) -> int:

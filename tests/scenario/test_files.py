@@ -94,14 +94,41 @@ def test_other_texts_stay_as_they_are(folder: Path) -> None:
     assert set(scenario.scripts()) == {folder / "slow.trace", folder / "still.csv"}
 
 
-@pytest.mark.parametrize("name", ["objects", "rows", "command", "files", "app"])
+@pytest.mark.parametrize("kind", ["scheduler", "path_manager"])
+def test_the_arguments_of_a_class_stay_as_they_are(folder: Path, kind: str) -> None:
+    """In its table, in a setting's path, and in an axis."""
+    (folder / "own.py").write_text("class Own:\n    def select(self, view): ...\n    def manage(self, view): ...\n")
+    arguments = {"trace": "fast", "csv": ["a.csv"], "files": "f", "app": "g", "text": "x.py:Y", "more": {"har": "h"}}
+    table = 'trace = "fast", csv = ["a.csv"], files = "f", app = "g", text = "x.py:Y", more = { har = "h" }'
+    given = f'{kind} = {{ name = "own.py:Own", {table} }}\n'
+    axis = f'[vary]\n"host.client.{kind}.trace" = ["slow", "fast"]\n"host.client.{kind}.text" = ["x.py:Y", "z.py:Y"]\n'
+    scenario = load(folder, NETWORK.replace("[host.server]", f"{given}[host.server]") + APPLICATION + axis)
+    files = {folder / name for name in ("own.py", "slow.trace", "still.csv")}
+    assert set(scenario.scripts()) == files
+    plan = scenario.at([axis.values[-1] for axis in scenario.axes]).plan()
+    stack = next(node["stack"] for node in plan.view["nodes"] if node["name"] == "client")
+    assert stack[kind]["parameters"]["arguments"] == arguments | {"text": "z.py:Y"}
+
+
+def test_an_axis_of_algorithms_names_their_files(folder: Path) -> None:
+    (folder / "own.py").write_text("class Own:\n    def select(self, view): ...\n")
+    own = '[vary]\n"host.client.scheduler" = ["own.py:Own", { name = "own.py:Own", trace = "own.py:Own" }]\n'
+    scenario = load(folder, NETWORK + APPLICATION + own)
+    assert folder / "own.py" in scenario.scripts()
+    chosen = scenario.at([scenario.axes[0].values[1]]).host["client"].scheduler
+    assert chosen is not None
+    assert chosen.parameters == {"trace": "own.py:Own"}
+
+
+@pytest.mark.parametrize("name", ["objects", "rows", "command", "files", "app", "scheduler"])
 def test_a_host_may_be_named_as_a_key_is(folder: Path, name: str) -> None:
-    (folder / "own.py").write_text("class Own:\n    def select(self, view):\n        return 0\n")
+    classes = "class Own:\n    def select(self, view): ...\nclass Other:\n    def manage(self, view): ...\n"
+    (folder / "own.py").write_text(classes)
     text = (
         (NETWORK + APPLICATION)
         .replace("client", name)
         .replace("[host.server]", 'scheduler = "own.py:Own"\n[host.server]')
     )
-    scenario = load(folder, text + f'client = "{name}"\n[vary]\n"link.a.delay" = ["1 ms", "2 ms"]\n')
+    scenario = load(folder, text + f'client = "{name}"\n[vary]\n"host.{name}.path_manager" = ["own.py:Other"]\n')
     assert folder / "own.py" in scenario.scripts()
     scenario.at([scenario.axes[0].values[0]]).plan()

@@ -9,12 +9,15 @@ from typing import Any, Final, NamedTuple
 
 from polypath.scenario import script
 from polypath.scenario.positions import Path as Place
+from polypath.scenario.stack import ALGORITHMS
 
 _APP: Final = "app"
 #: Keys that name files: of data, a controller's application, and what programs are given.
 _KEYS: Final = frozenset({"trace", "csv", "har", _APP, "files"})
 #: Keys below which no text names a file that Polypath reads.
 _VERBATIM: Final = frozenset({"description", "command", "environment", "objects", "rows"})
+#: Tables of algorithms: of one in a file, the rest are the arguments of its class.
+_ALGORITHMS: Final = frozenset({*ALGORITHMS, "routing"})
 #: Tables whose keys are names that a person chose, or paths of settings.
 _BY_NAME: Final = frozenset({"host", "router", "switch", "link", "medium", "interface", "vary"})
 
@@ -41,13 +44,21 @@ def _named(data: Any, place: Place, key: str, of_file: bool) -> Iterator[Named]:
         plain = "gaps_ms" not in data
         for name, value in data.items():
             step = "" if key in _BY_NAME and "." not in name else name.rpartition(".")[2]
-            if step not in _VERBATIM:
+            if step not in _VERBATIM and not _is_argument(key, name):
                 yield from _named(value, (*place, name), step, plain and step in _KEYS)
     elif isinstance(data, list):
         for number, value in enumerate(data):
-            yield from _named(value, (*place, number), "", of_file)
+            yield from _named(value, (*place, number), key if key in _ALGORITHMS else "", of_file)
     elif isinstance(data, str) and (of_file or script.is_script(data)):
         yield Named(place, data, not of_file)
+
+
+def _is_argument(key: str, name: str) -> bool:
+    """Whether a name below a key is that of an algorithm's argument; in a setting's path, its table may be within."""
+    *steps, _ = within = [key, *name.split(".")]
+    tables = [number for number, step in enumerate(steps) if step in _ALGORITHMS]
+    chosen = (number for number in tables if number == 0 or steps[number - 1] not in _BY_NAME)
+    return any(within[number + 1 :] != ["name"] for number in chosen)
 
 
 def anchored(data: Any, folder: Path) -> Any:

@@ -57,5 +57,8 @@ def test_wrong_arguments_raise_the_package_s_own_errors(tmp_path: Path) -> None:
         with pytest.raises(PolypathError) as caught:
             polypath.run(scenario, **wrong)
         assert str(caught.value) == message
+    with pytest.raises(PolypathError, match="a plan has its seed: give this one to the scenario"):
+        polypath.run(scenario.plan(), seed=7)
+    assert polypath.run(scenario.plan(7)).metadata.seed == 7
     with pytest.raises(polypath.CaptureError, match="must be at least 1 ns, not 0"):
         polypath.trace(tmp_path / "a.pcap", interval_ns=0)

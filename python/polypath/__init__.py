@@ -78,16 +78,20 @@ def run(
     table of segments is recorded, which time-sequence graphs need. `progress` is called with the simulated time and the
     time at which the run ends at the latest, in ns; left out, a notebook shows a bar.
 
-    Raises ScenarioError for a scenario that has no plan, EngineError where the engine cannot run it, or captures have
-    no directory.
+    `seed` takes the place of the scenario's own; a plan has its seed.
+
+    Raises ScenarioError for a scenario that has no plan, or a plan and a seed, EngineError where the engine cannot run
+    it, or captures have no directory.
     """
     from polypath.engines import EngineError, Options, get, require_captures
     from polypath.progress import of_run
-    from polypath.scenario import Plan
+    from polypath.scenario import Plan, ScenarioError
 
     require_captures(captures)
     if captures != "none" and directory is None:
         raise EngineError(f"captures of {captures} need a directory to go to")
+    if isinstance(scenario, Plan) and seed is not None:
+        raise ScenarioError("a plan has its seed: give this one to the scenario, as scenario.plan(SEED)")
     plan = scenario if isinstance(scenario, Plan) else scenario.plan(seed)
     options = Options(captures, directory, segments, qlogs)
     if progress is not None:

@@ -417,6 +417,14 @@ def test_a_path_manager_that_fails_ends_the_run(tmp_path: Path, answer: str, exp
     assert expected in str(caught.value)
 
 
+@pytest.mark.parametrize("value", ["inf", "nan", "2020-01-01", "[1, { a = -inf }]"])
+def test_an_argument_that_no_plan_carries_is_an_error_at_its_line(tmp_path: Path, value: str) -> None:
+    with pytest.raises(ScenarioError, match=r"argument 'k' of .*own\.py:LowestRtt is ") as caught:
+        scenario(tmp_path, f'scheduler = {{ name = "own.py:LowestRtt", k = {value} }}', LOWEST_RTT)
+    assert str(caught.value).startswith(f"{tmp_path / 'scenario.toml'}:6: ")
+    assert "; it takes texts, finite numbers, booleans, lists and tables" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("step", "expected"),
     [

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,16 @@ def _imported(tree: ast.Module) -> list[str]:
     return sorted({name.partition(".")[0] for name in names})
 
 
+def _check(given: Mapping[str, Any], name: str) -> None:
+    """Raises RegistryError for an argument that a plan, which is JSON, cannot carry."""
+    for key, value in given.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            wanted = "texts, finite numbers, booleans, lists and tables"
+            raise RegistryError(f"argument '{key}' of {name} is {value!r}; it takes {wanted}", key=key) from error
+
+
 def parameters(kind: Kind, name: str, given: dict[str, Any]) -> dict[str, Any]:
     """What a plan carries of an algorithm in a file: its source, so that the plan runs anywhere.
 
@@ -92,6 +103,7 @@ def parameters(kind: Kind, name: str, given: dict[str, Any]) -> dict[str, Any]:
     """
     if kind not in METHODS:
         raise RegistryError(f"{name}: only schedulers, path managers and controllers can be written in Python")
+    _check(given, name)
     file, _, wanted = name.rpartition(":")
     try:
         source = read_text(Path(file), "Python file")

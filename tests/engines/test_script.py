@@ -417,6 +417,15 @@ def test_a_path_manager_that_fails_ends_the_run(tmp_path: Path, answer: str, exp
     assert expected in str(caught.value)
 
 
+def test_empty_arguments_stay_when_nothing_is_left_out(tmp_path: Path) -> None:
+    made = scenario(tmp_path, 'scheduler = { name = "own.py:LowestRtt", f = "", e = {}, a = { b = "" } }', LOWEST_RTT)
+    for whole in (made.resolved(), Scenario.parse(made.to_toml(resolved=True), "x.toml")):
+        chosen = whole.host["client"].scheduler
+        assert chosen is not None
+        assert chosen.parameters == {"f": "", "e": {}, "a": {"b": ""}}
+        assert whole.plan() == made.plan()
+
+
 @pytest.mark.parametrize("value", ["inf", "nan", "2020-01-01", "[1, { a = -inf }]"])
 def test_an_argument_that_no_plan_carries_is_an_error_at_its_line(tmp_path: Path, value: str) -> None:
     with pytest.raises(ScenarioError, match=r"argument 'k' of .*own\.py:LowestRtt is ") as caught:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 from pydantic import PrivateAttr, ValidationError
 
 from polypath.registry import RegistryError
-from polypath.scenario import files, rows, seeds, syntax
+from polypath.scenario import files, rows, script, seeds, syntax
 from polypath.scenario import plan as planning
 from polypath.scenario import settings as setting
 from polypath.scenario import vary as varying
@@ -325,6 +325,9 @@ def _pruned(node: Any) -> Any:
     if isinstance(node, list):
         return [_pruned(item) for item in node]
     if isinstance(node, dict):
+        name = node.get("name")
+        if isinstance(name, str) and script.is_script(name):
+            return node  # its class knows what an empty argument says
         inner = {key: _pruned(value) for key, value in node.items()}
         return {key: value for key, value in inner.items() if value not in ({}, "")}
     return node

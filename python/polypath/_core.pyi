@@ -32,7 +32,7 @@ class Path:
         """Established and not potentially failed."""
     @property
     def ready(self) -> bool:
-        """Usable, with room in its congestion window, and not in loss recovery after a timeout."""
+        """Usable, with `room` for more than is `queued`, and not in loss recovery after a timeout."""
     @property
     def state(self) -> Literal["Open", "Disorder", "CWR", "Recovery", "Loss"]: ...
     @property
@@ -48,13 +48,15 @@ class Path:
         """Packets sent and neither acknowledged nor taken for lost."""
     @property
     def room(self) -> int:
-        """Packets that the congestion window still admits."""
+        """Packets that the congestion window still admits; 0 while pacing holds the next one back."""
     @property
     def queued(self) -> int:
         """Bytes given to the path and not yet sent."""
     @property
     def pacing_rate(self) -> int:
-        """Bytes a second; 0 where the congestion control does not pace."""
+        """Bytes a second. QUIC paces whatever controls the window, and so does a control with a rate of its own, as
+        BBR; over TCP in the profile `linux` it is what Linux reckons with otherwise. 0 elsewhere, and of QUIC before
+        the first RTT."""
     @property
     def srtt(self) -> float:
         """Smoothed RTT; 0 before the first sample."""

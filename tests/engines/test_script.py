@@ -400,6 +400,29 @@ def test_of_two_files_of_one_name_the_one_that_failed_is_named(tmp_path: Path) -
     assert made.where_named(caught.value.script, caught.value.source) == f"{file}:8"
 
 
+def test_pacing_is_part_of_what_a_scheduler_sees(tmp_path: Path) -> None:
+    """Over QUIC whatever controls the window, over TCP in the profile `linux` alone."""
+    source = """
+class Own:
+    def select(self, view):
+        for path in view.paths:
+            assert path.srtt == 0 or (path.pacing_rate > 0) is {rate}, path.pacing_rate
+            assert not path.ready or path.room > 0
+            assert {paced} or path.room == max(0, path.cwnd - path.in_flight), "paced"
+        return min((path.index for path in view.paths if path.ready), default=None)
+"""
+    for transport, profile, rate in (("mptcp", "rfc", False), ("mptcp", "linux", True), ("mpquic", "rfc", True)):
+        settings = [f"application.bulk.transport={transport}", f"defaults.profile={profile}"]
+        for paced in (True, False):
+            text = source.format(rate=rate, paced=paced)
+            made = scenario(tmp_path, 'path_manager = "fullmesh"\nscheduler = "own.py:Own"', text, "1 s")
+            if transport == "mptcp" or paced:
+                run(made.with_settings(settings))
+            else:
+                with pytest.raises(ScriptFailed, match="AssertionError: paced"):
+                    run(made.with_settings(settings))
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

@@ -400,6 +400,23 @@ def test_of_two_files_of_one_name_the_one_that_failed_is_named(tmp_path: Path) -
     assert made.where_named(caught.value.script, caught.value.source) == f"{file}:8"
 
 
+def test_what_quic_lost_is_placed_without_asking(tmp_path: Path) -> None:
+    """On the path of lowest RTT, which the rule never chooses once there is another."""
+    source = """
+class Own:
+    def select(self, view):
+        assert view.offset == view.sent, "asked about a repetition"
+        return 1 if len(view.paths) > 1 and view.paths[1].established else 0
+
+    def carried(self, path, size, new):
+        assert new or path != 0, f"path {path} repeats"
+"""
+    made = scenario(tmp_path, 'path_manager = "fullmesh"\nscheduler = "own.py:Own"', source)
+    run(made)
+    with pytest.raises(ScriptFailed, match="AssertionError: path 0 repeats"):
+        run(made.with_settings(["application.bulk.transport=mpquic"]))
+
+
 def test_pacing_is_part_of_what_a_scheduler_sees(tmp_path: Path) -> None:
     """Over QUIC whatever controls the window, over TCP in the profile `linux` alone."""
     source = """

@@ -417,6 +417,25 @@ class Own:
         run(made.with_settings(["application.bulk.transport=mpquic"]))
 
 
+def test_a_packet_of_quic_that_begins_with_a_repetition_is_one(tmp_path: Path) -> None:
+    """Though the rest of it is new: what counts as new is less than what was sent for the first time."""
+    source = """
+class Own:
+    told = 0
+
+    def select(self, view):
+        assert view.sent <= self.told, "new bytes in a repetition"
+        return 0
+
+    def carried(self, path, size, new):
+        self.told += size if new else 0
+"""
+    made = scenario(tmp_path, 'scheduler = "own.py:Own"', source).with_settings(["link.path0.loss=2 %"])
+    run(made)
+    with pytest.raises(ScriptFailed, match="AssertionError: new bytes in a repetition"):
+        run(made.with_settings(["application.bulk.transport=mpquic"]))
+
+
 def test_pacing_is_part_of_what_a_scheduler_sees(tmp_path: Path) -> None:
     """Over QUIC whatever controls the window, over TCP in the profile `linux` alone."""
     source = """

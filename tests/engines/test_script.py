@@ -101,6 +101,9 @@ def test_loss_and_reinjection_are_survived(tmp_path: Path) -> None:
         ("return True", "own.py:2: TypeError: select returned True"),
         ("return -1", "own.py:2: ValueError: select returned path -1; the connection has paths 0 to 0"),
         ("return (0, view.sent)", "own.py:2: ValueError: select repeats offset"),
+        ("return (0, None)", "own.py:2: ValueError: select repeats offset None; what may be repeated is "),
+        ("return (0, -1)", "own.py:2: ValueError: select repeats offset -1; what may be repeated is "),
+        ("return (0, 1 << 64)", "own.py:2: ValueError: select repeats offset 18446744073709551616; what may be"),
         ("return None", "own.py:2: ValueError: sends nothing from 0."),
         ("raise SystemExit(3)", "own.py:3: SystemExit: 3"),
     ],
@@ -462,7 +465,12 @@ class Own:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        ("7", "TypeError: 'int' object is not iterable"),
+        ("7", "TypeError: manage returned 7; it returns a list of actions"),
+        (
+            "[('open', view.local[0].address, view.remote[0].address, '10.0.0.9')]",
+            "'10.0.0.9'); gateways are a list of addresses",
+        ),
+        ("setattr(self, 'wake', '1 s')", "TypeError: wake is '1 s'; it is a number of seconds, or None"),
         ("[('open',)]", "TypeError: manage returned ('open',); an action is a tuple: open, close,"),
         ("[('open', '1.2.3.4', '10.0.2.2')]", "ValueError: 1.2.3.4 is no address of this host"),
         ("[('announce', 'x')]", "ValueError: 'x' is no address"),

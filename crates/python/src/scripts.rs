@@ -103,6 +103,18 @@ impl Waiting {
     }
 }
 
+/// What Python shows of a value.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or("?".into(), |text| text.to_string())
+}
+
+/// A whole number, which truth values are not.
+fn whole(value: &Bound<'_, PyAny>) -> Option<i64> {
+    (!value.is_instance_of::<PyBool>())
+        .then(|| value.extract().ok())
+        .flatten()
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -189,13 +201,10 @@ impl Ruler {
         if answer.is_none() {
             return Ok(None);
         }
-        let number = (!answer.is_instance_of::<PyBool>())
-            .then(|| answer.extract::<i64>().ok())
-            .flatten();
-        let index = number.and_then(|number| usize::try_from(number).ok());
+        let index = whole(answer).and_then(|number| usize::try_from(number).ok());
         let index = index.filter(|index| *index < ways.len());
         index.map(Some).ok_or_else(|| {
-            let shown = answer.repr().map_or("?".into(), |text| text.to_string());
+            let shown = shown(answer);
             let last = ways.len().saturating_sub(1);
             PyValueError::new_err(format!(
                 "choose returned {shown}; it returns the index of a path, 0 to {last}, or None to drop the packet"
@@ -258,13 +267,10 @@ impl Script {
         }
         let count = view.paths.len();
         let path = |answer: &Bound<'_, PyAny>| -> PyResult<usize> {
-            let number = (!answer.is_instance_of::<PyBool>())
-                .then(|| answer.extract::<i64>().ok())
-                .flatten();
-            let number = number.ok_or_else(|| {
-                let shown = answer.repr().map_or("?".into(), |text| text.to_string());
+            let number = whole(answer).ok_or_else(|| {
                 PyTypeError::new_err(format!(
-                    "select returned {shown}; it returns the index of a path, None to wait, or (index, offset) to repeat"
+                    "select returned {}; it returns the index of a path, None to wait, or (index, offset) to repeat",
+                    shown(answer)
                 ))
             })?;
             usize::try_from(number)
@@ -281,13 +287,17 @@ impl Script {
             && pair.len() == 2
         {
             let index = path(&pair.get_item(0)?)?;
-            let offset: u64 = pair.get_item(1)?.extract()?;
-            if !(view.una..view.sent).contains(&offset) {
-                return Err(PyValueError::new_err(format!(
-                    "select repeats offset {offset}; what may be repeated is {} to {}",
-                    view.una, view.sent
-                )));
-            }
+            let second = pair.get_item(1)?;
+            let offset = whole(&second).and_then(|number| u64::try_from(number).ok());
+            let within = |offset: &u64| (view.una..view.sent).contains(offset);
+            let offset = offset.filter(within).ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "select repeats offset {}; what may be repeated is {} to {}",
+                    shown(&second),
+                    view.una,
+                    view.sent
+                ))
+            })?;
             let able = scheduler::usable(&view.paths[index]) && ready(&view.paths[index]);
             return Ok(if able {
                 Decision::Repeat {
@@ -424,13 +434,25 @@ impl Manager {
             self.object
                 .call_method1(py, "manage", (views::PathManagerView::new(py, view)?,))?;
         let mut actions = Vec::new();
-        if !answer.is_none(py) {
-            for action in answer.bind(py).try_iter()? {
+        let answer = answer.bind(py);
+        if !answer.is_none() {
+            let listed = answer.try_iter().map_err(|_| {
+                PyTypeError::new_err(format!(
+                    "manage returned {}; it returns a list of actions",
+                    shown(answer)
+                ))
+            });
+            for action in listed? {
                 actions.push(decode(&action?, view)?);
             }
         }
         if let Some(wake) = self.object.bind(py).getattr_opt("wake")?
-            && let Some(seconds) = wake.extract::<Option<f64>>()?
+            && let Some(seconds) = wake.extract::<Option<f64>>().map_err(|_| {
+                PyTypeError::new_err(format!(
+                    "wake is {}; it is a number of seconds, or None",
+                    shown(&wake)
+                ))
+            })?
             && seconds >= 0.0
         {
             // Who is not asked again soon may leave a time that has passed.
@@ -444,7 +466,7 @@ impl Manager {
 const ACTIONS: &str = "open, close, backup, normal (with a local and a remote address), announce and withdraw (with a local one)";
 
 fn decode(action: &Bound<'_, PyAny>, view: &PmView) -> PyResult<Action> {
-    let shown = || action.repr().map_or("?".into(), |text| text.to_string());
+    let shown = || shown(action);
     let words: Vec<Bound<'_, PyAny>> = action.extract().unwrap_or_default();
     let texts: Vec<String> = words
         .iter()
@@ -498,7 +520,12 @@ fn decode(action: &Bound<'_, PyAny>, view: &PmView) -> PyResult<Action> {
         ))),
         (["open", own, other], []) => Ok(Action::Open(pair(own, other)?)),
         (["open", own, other], [gateways]) => {
-            let gateways: Vec<String> = gateways.extract()?;
+            let gateways = gateways.extract::<Vec<String>>().map_err(|_| {
+                PyTypeError::new_err(format!(
+                    "manage returned {}; gateways are a list of addresses",
+                    shown()
+                ))
+            })?;
             let gateways = gateways.iter().map(|text| address(text));
             Ok(Action::OpenVia(
                 pair(own, other)?,

@@ -195,10 +195,10 @@ static void open_subflows(uint32_t token, const struct end *local, const struct 
 		request_end(&request, MPTCP_PM_ATTR_ADDR, local);
 		request_end(&request, MPTCP_PM_ATTR_ADDR_REMOTE, remote);
 		error = netlink_ask(commands, &request, ignore);
-		/* a connection that is being closed takes none (Linux net/mptcp/subflow.c, __mptcp_subflow_connect), and no way
-		 * may lead from the device to the peer's address
+		/* a connection that is being closed takes none (Linux net/mptcp/subflow.c, __mptcp_subflow_connect), of one that is
+		 * gone the token is not known (net/mptcp/pm_userspace.c), and no way may lead from the device to the peer's address
 		 */
-		if (error && error != ENOTCONN && error != ENETUNREACH)
+		if (error && error != ENOTCONN && error != EINVAL && error != ENETUNREACH)
 			fprintf(stderr, "guest: no further subflow: %s\n", strerror(error));
 	}
 }

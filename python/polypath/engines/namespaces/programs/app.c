@@ -12,11 +12,14 @@
 #include "session.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #ifndef IPPROTO_MPTCP
@@ -34,6 +37,9 @@ struct end {
 	int descriptor;
 	/* the kernel takes no more for now; this direction is closed */
 	bool full, shut;
+	/* both directions are closed, and what was written is not yet acknowledged: an epoll of this socket, which tells of that; -1 before */
+	int leftover;
+	struct sockaddr_storage remote;
 	int64_t next_sample, first_byte, last_byte;
 };
 
@@ -98,11 +104,16 @@ static int open_socket(int family, int count, char **argument)
 	return descriptor;
 }
 
+static void take_sample(struct end *of, int64_t now)
+{
+	sample_socket(of->log, of->descriptor, mptcp, now, of->session.received, &of->remote);
+}
+
 static void sample(struct end *of, int64_t now)
 {
 	if (now < of->next_sample)
 		return;
-	sample_socket(of->log, of->descriptor, mptcp, now, of->session.received);
+	take_sample(of, now);
 	of->next_sample = (now / interval + 1) * interval;
 }
 
@@ -121,6 +132,8 @@ static const char *reason(int error)
 
 static void finish(struct end *of, const char *state)
 {
+	if (of->leftover >= 0)
+		close(of->leftover);
 	if (of->descriptor >= 0)
 		close(of->descriptor);
 	session_end(&of->session);
@@ -139,6 +152,7 @@ static void connect_client(struct end *of)
 	const char *source = text_option(count, argument, "source", NULL);
 
 	of->descriptor = open_socket(remote.ss_family, count, argument);
+	of->remote = remote;
 	if (source &&
 	    bind(of->descriptor, (struct sockaddr *)&local, read_address(source, 0, count, argument, &local))) {
 		if (errno != EADDRNOTAVAIL)
@@ -166,7 +180,9 @@ static bool accept_server(struct end *of)
 	parse_address(local.ss_family == AF_INET ? "0.0.0.0" : "::", number_option(count, argument, "port", 0), &local);
 	if (bind(listener, (struct sockaddr *)&local, length) || listen(listener, 16))
 		die("listen: %s", strerror(errno));
-	while ((of->descriptor = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) < 0) {
+	length = sizeof(of->remote);
+	while ((of->descriptor = accept4(listener, (struct sockaddr *)&of->remote, &length, SOCK_NONBLOCK | SOCK_CLOEXEC)) <
+	       0) {
 		if (stopped)
 			return false;
 		wait_for(listener, POLLIN, NEVER);
@@ -227,6 +243,39 @@ static void established(struct end *of, int64_t now)
 	of->next_sample = now;
 }
 
+/* Whether the peer has acknowledged all that was written, up to the FIN, which counts as a byte. */
+static bool drained(const struct end *of)
+{
+	int left = 0;
+
+	return ioctl(of->descriptor, SIOCOUTQ, &left) || left <= 1;
+}
+
+/* Both directions are closed: the connection ends once what is in the send buffer has arrived. poll would tell of the close again and
+ * again; an epoll that is edge-triggered tells of each change.
+ */
+static void await_drain(struct end *of, int64_t now)
+{
+	struct epoll_event event = { .events = EPOLLET };
+	int error = 0;
+	socklen_t length = sizeof(error);
+
+	if (of->leftover < 0 && !drained(of)) {
+		of->leftover = epoll_create1(EPOLL_CLOEXEC);
+		if (of->leftover < 0 || epoll_ctl(of->leftover, EPOLL_CTL_ADD, of->descriptor, &event))
+			die("epoll: %s", strerror(errno));
+	}
+	if (of->leftover >= 0)
+		epoll_wait(of->leftover, &event, 1, 0);
+	getsockopt(of->descriptor, SOL_SOCKET, SO_ERROR, &error, &length);
+	if (!error && !drained(of)) {
+		sample(of, now);
+		return;
+	}
+	take_sample(of, now);
+	finish(of, error ? reason(error) : "finished");
+}
+
 /* `called`: the session is to run whatever has happened. */
 static void serve(struct end *of, bool called, int64_t now)
 {
@@ -248,12 +297,10 @@ static void serve(struct end *of, bool called, int64_t now)
 		shutdown(of->descriptor, SHUT_WR);
 		of->shut = true;
 	}
-	if (of->shut && session->at_end) {
-		sample_socket(of->log, of->descriptor, mptcp, now, session->received);
-		finish(of, "finished");
-		return;
-	}
-	sample(of, now);
+	if (of->shut && session->at_end)
+		await_drain(of, now);
+	else
+		sample(of, now);
 }
 
 static void step(struct end *of, int revents, int64_t now)
@@ -295,6 +342,8 @@ static int64_t awaited(const struct end *of, struct pollfd *polled)
 		polled->events = (session->at_end ? 0 : POLLIN) | (session->pending ? POLLOUT : 0);
 		if (polled->events)
 			polled->fd = of->descriptor;
+		if (of->leftover >= 0)
+			*polled = (struct pollfd){ .fd = of->leftover, .events = POLLIN };
 		return session->wake < of->next_sample ? session->wake : of->next_sample;
 	default:
 		return NEVER;
@@ -324,7 +373,7 @@ static bool step_all(struct pollfd *polled)
 
 static void configure(struct end *of)
 {
-	of->descriptor = -1;
+	of->descriptor = of->leftover = -1;
 	of->first_byte = of->last_byte = -1;
 	of->log = open_lines(need_option(of->count, of->argument, "log"));
 	of->session.server = !strcmp(need_option(of->count, of->argument, "side"), "server");
@@ -396,7 +445,7 @@ int app_main(int count, char **argument)
 		if (end[i].state == DONE)
 			continue;
 		if (end[i].state == OPEN)
-			sample_socket(end[i].log, end[i].descriptor, mptcp, now_ns(), end[i].session.received);
+			take_sample(&end[i], now_ns());
 		finish(&end[i], "open");
 	}
 	return 0;

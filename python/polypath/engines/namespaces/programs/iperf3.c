@@ -205,7 +205,7 @@ int iperf3_main(int count, char **argument)
 		if (descriptor >= 0) {
 			look(descriptor, server, now);
 			if (now >= next) {
-				sample_socket(app_log, descriptor, mptcp, now, received);
+				sample_socket(app_log, descriptor, mptcp, now, received, NULL);
 				next = (now / interval + 1) * interval;
 			}
 		}
@@ -213,7 +213,7 @@ int iperf3_main(int count, char **argument)
 	}
 	if (descriptor >= 0) {
 		look(descriptor, server, now_ns());
-		sample_socket(app_log, descriptor, mptcp, now_ns(), received);
+		sample_socket(app_log, descriptor, mptcp, now_ns(), received, NULL);
 	}
 	if (stopped) {
 		kill(pid, SIGKILL);

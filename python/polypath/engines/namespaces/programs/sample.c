@@ -110,7 +110,9 @@ static int read_full(int descriptor)
 	return getsockopt(descriptor, SOL_MPTCP, FULL_INFO, &state.full, &length);
 }
 
-static void print_single(FILE *log, int descriptor, int64_t now)
+/* `received`: by the application. A closed socket has counted the peer's FIN or not, which its state does not tell. */
+static void print_single(FILE *log, int descriptor, int64_t now, uint64_t received,
+			 const struct sockaddr_storage *remote)
 {
 	struct subflow_tcp tcp = { 0 };
 	struct addresses address = { 0 };
@@ -121,8 +123,16 @@ static void print_single(FILE *log, int descriptor, int64_t now)
 	length = sizeof(address.local);
 	getsockname(descriptor, (struct sockaddr *)&address.local, &length);
 	length = sizeof(address.remote);
-	if (getpeername(descriptor, (struct sockaddr *)&address.remote, &length))
-		return;
+	if (getpeername(descriptor, (struct sockaddr *)&address.remote, &length)) {
+		int waits = 0;
+
+		if (!remote)
+			return;
+		address.remote = *remote;
+		ioctl(descriptor, SIOCINQ, &waits);
+		if (tcp.base.tcpi_bytes_received > received + waits)
+			tcp.base.tcpi_bytes_received = received + waits;
+	}
 	print_subflow(log, now, 0, &address, &tcp);
 }
 
@@ -135,7 +145,8 @@ static int integer_option(int descriptor, int option)
 	return value;
 }
 
-void sample_socket(FILE *log, int descriptor, bool mptcp, int64_t now, uint64_t received)
+void sample_socket(FILE *log, int descriptor, bool mptcp, int64_t now, uint64_t received,
+		   const struct sockaddr_storage *remote)
 {
 	bool full = mptcp && !read_full(descriptor) && !(state.full.connection.flags & FALLBACK);
 	int queued = 0;
@@ -145,7 +156,7 @@ void sample_socket(FILE *log, int descriptor, bool mptcp, int64_t now, uint64_t 
 		integer_option(descriptor, SO_SNDBUF), integer_option(descriptor, SO_RCVBUF),
 		(unsigned long long)(full ? state.full.connection.bytes_retrans : 0));
 	if (!full) {
-		print_single(log, descriptor, now);
+		print_single(log, descriptor, now, received, remote);
 		return;
 	}
 	/* the kernel lays its own, smaller structures one after the other */

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from polypath.engines.namespaces import logs, programs
 
 from ..processes import LIMIT_S, wait
@@ -51,3 +53,17 @@ def test_a_transfer_in_both_directions_ends_once_its_bytes_have_arrived(tmp_path
     found = logs.read_app(log)
     last = found.subflows[-1]
     assert (found.state, last.sent - last.retransmitted, last.received) == ("finished", 30_000, 0)
+
+
+@pytest.mark.parametrize("work", ["request-response", "back-and-forth"])
+def test_a_request_without_an_answer_is_told(tmp_path: Path, work: str) -> None:
+    log = tmp_path / "log"
+    with _accepted(log, work=work, request=10, response=20, count=3) as (process, peer):
+        peer.recv(10)
+        peer.sendall(bytes(20))
+        peer.recv(10)
+        process.terminate()
+        assert process.wait(LIMIT_S) == 0
+    (answered, unanswered) = logs.read_app(log).requests
+    assert answered[1] >= 0
+    assert (unanswered[0] > answered[0], unanswered[1]) == (True, -1)

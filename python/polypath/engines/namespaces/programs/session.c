@@ -220,7 +220,7 @@ bool session_answered(struct session *session, int64_t now)
 
 void session_end(struct session *session)
 {
-	if (session->state && session->waiting)
+	if (session->waiting)
 		fprintf(session->log, "R %lld -1\n", (long long)session->sent_at);
 }
 

@@ -93,6 +93,20 @@ def test_subflows_beyond_the_kernels_are_refused(plans: Plans) -> None:
     translation.translate(plan.data, "none", Simulated, MachineKernel(replace(STOCK, subflows=64)))
 
 
+def test_subflows_beyond_the_kernels_own_path_manager_are_refused(plans: Plans) -> None:
+    data = plans("four_by_four").data
+    plan = Plan(data)
+    said = "Linux opens 8 further subflows of a connection at most here, and fullmesh of client has 15 to server"
+    assert _refusal(plan, STOCK) == said
+    translation.translate(plan.data, "none", Simulated, MachineKernel(replace(STOCK, subflows=64)))
+    data["nodes"][1]["stack"]["path_manager"] = {"name": "default", "parameters": {}}
+    translation.translate(data, "none", Simulated, MachineKernel(STOCK))
+    data["nodes"][0]["stack"]["path_manager"]["parameters"] = {"num_subflows": 3}
+    assert _refusal(Plan(data), STOCK).endswith("and fullmesh of client has 11 to server")
+    data["nodes"][0]["stack"]["path_manager"] = {"name": "endpoints", "parameters": {"subflows": 20}}
+    assert _refusal(Plan(data), STOCK).endswith("and endpoints of client has subflows = 20")
+
+
 def test_a_switch_that_an_older_kernel_lacks_matters_only_where_it_is_moved(plans: Plans) -> None:
     older = replace(STOCK, settings=STOCK.settings - {"ipv4/tcp_rto_min_us"})
     translation.translate(plans("two_paths").data, "none", Simulated, MachineKernel(older))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from typing import Any, Final
 
 from polypath.engines.base import EngineError
@@ -115,9 +116,46 @@ def _fullmesh(network: Network, kernel: Kernel, node: int, parameters: Mapping[s
     if client and pairs > 1:
         return _userspace(network, kernel, node, pairs, mesh=True)
     if client:
-        return _endpoints(network, kernel, node, ("subflow", "fullmesh"))
+        paths = _endpoints(network, kernel, node, ("subflow", "fullmesh"))
+        _require_room(network, kernel, node, paths.endpoints)
+        return paths
     paths = _endpoints(network, kernel, node, ("signal",))
     return paths if sum(map(len, paths.endpoints.values())) > 1 else _followed(network, kernel, node)
+
+
+def _require_room(
+    network: Network, kernel: Kernel, node: int, own: Mapping[End, list[Endpoint]], of_a_pair: int = 1
+) -> None:
+    """Raises EngineError where a connection of an application would have more subflows than the kernel allows: it would
+    leave them out without a word."""
+    for application in network.plan["applications"]:
+        if application["client"] != node or application["transport"] != "mptcp":
+            continue
+        pairs = sum(
+            network.next_hop(node, ip_address(remote), end.interface) is not None
+            for end, endpoints in own.items()
+            for endpoint in endpoints
+            for remote in _told(network, application)
+            if (":" in endpoint.address) == (":" in remote)
+        )
+        further = pairs * of_a_pair - 1
+        if further > kernel.most_subflows:
+            client, server = (network.nodes[application[side]]["name"] for side in ("client", "server"))
+            raise EngineError(
+                f"Linux opens {kernel.most_subflows} further subflows of a connection at most here, and fullmesh of"
+                f" {client} has {further} to {server}"
+            )
+
+
+def _told(network: Network, application: Mapping[str, Any]) -> list[str]:
+    """The addresses of its server that a client comes to know."""
+    server = network.nodes[application["server"]]
+    addresses = [address for interface in server["interfaces"] for address in interface["addresses"]]
+    choice = server["stack"]["path_manager"]
+    flags = str((choice.get("parameters") or {}).get("flags", ""))
+    if choice["name"] == "fullmesh" or (choice["name"] == "endpoints" and "signal" in flags):
+        return addresses
+    return [application["destination"] or addresses[0]]
 
 
 def _kernel(network: Network, kernel: Kernel, node: int, parameters: Mapping[str, Any]) -> Paths:
@@ -126,7 +164,13 @@ def _kernel(network: Network, kernel: Kernel, node: int, parameters: Mapping[str
         paths = _followed(network, kernel, node)
     else:
         paths = _endpoints(network, kernel, node, tuple(flags.split()))
-    paths.subflows = min(int(parameters.get("subflows", 2)), kernel.most_subflows)
+    paths.subflows = int(parameters.get("subflows", 2))
+    if paths.subflows > kernel.most_subflows:
+        host = network.nodes[node]["name"]
+        raise EngineError(
+            f"Linux opens {kernel.most_subflows} further subflows of a connection at most here, and endpoints of {host}"
+            f" has subflows = {paths.subflows}"
+        )
     paths.accepted = int(parameters.get("add_addr_accepted", 0))
     return paths
 
@@ -145,6 +189,8 @@ def _userspace(network: Network, kernel: Kernel, node: int, subflows: int, mesh:
     if subflows > kernel.most_subflows:
         raise EngineError(f"Linux opens {kernel.most_subflows} subflows of a connection at most, not {subflows}")
     kept = _endpoints(network, kernel, node, ())
+    if mesh:
+        _require_room(network, kernel, node, kept.endpoints, subflows)
     own = ",".join(
         f"{endpoint.address}@{endpoint.device}" + ("*" if "backup" in endpoint.flags else "")
         for group in kept.endpoints.values()

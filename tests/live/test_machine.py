@@ -1,7 +1,9 @@
 """What the machine lacks is said in one line; any machine can be told of, so none of this needs one."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +13,13 @@ from polypath.engines.live import engine
 from polypath.engines.live.machine import Machine, MachineKernel, read
 from polypath.engines.live.simulated import Simulated
 from polypath.engines.namespaces import translation
+from polypath.engines.namespaces.topology import Network
+from polypath.engines.namespaces.wires import Netem
+from polypath.engines.namespaces.wires import Wires as Laid
 from polypath.scenario import Plan
 
 Plans = Callable[..., Plan]
+Wires = Callable[[Network], Laid]
 
 STOCK = Machine(
     release="6.18.0",
@@ -129,6 +135,17 @@ def test_hosts_alone_are_namespaces(plans: Plans) -> None:
     files = _files(plans("two_paths"))
     added = files["ip-all.batch"].splitlines()
     assert added == ["netns add n0", "netns add n1"]
+
+
+@pytest.mark.parametrize(("wires", "refused"), [(Simulated, False), (Netem, True)])
+def test_delivery_opportunities_are_the_simulated_networks(
+    plans: Plans, tmp_path: Path, wires: Wires, refused: bool
+) -> None:
+    (tmp_path / "trace").write_text("6\n")
+    data = plans("two_paths", f'link.path0.rate={{ trace = "{tmp_path}/trace" }}').data
+    said = pytest.raises(EngineError, match="Linux shapes at a rate") if refused else nullcontext()
+    with said:
+        translation.translate(data, "none", wires, MachineKernel(STOCK))
 
 
 def test_links_cannot_be_captured_at_simulated_routers(plans: Plans) -> None:

@@ -22,7 +22,6 @@ def translate(
         raise EngineError(f"this engine reads plans of version 1, not {data['version']}")
     _check_transports(data)
     _check_middleboxes(data)
-    _check_traces(data)
     _check_wifi(data)
     _check_controller(data)
     _check_ports(data)
@@ -48,16 +47,6 @@ def _check_middleboxes(data: dict[str, Any]) -> None:
                 f"link {link['name']} has a middlebox, {middlebox['name']}: the kernel's links have none"
                 " (engine sim has)"
             )
-
-
-def _check_traces(data: dict[str, Any]) -> None:
-    for link in data["links"]:
-        for direction in ("forward", "backward"):
-            if trace := link[direction].get("trace"):
-                raise EngineError(
-                    f"link {link['name']} follows the trace {trace['name']} {direction}: Linux shapes at a rate, not by"
-                    " opportunities to deliver (engine sim does); 'conditions' of a CSV file give it a rate over time"
-                )
 
 
 def _check_wifi(data: dict[str, Any]) -> None:

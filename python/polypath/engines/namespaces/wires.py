@@ -48,6 +48,7 @@ class Netem:
     """Every node is a namespace; each link passes through one more, whose queue disciplines shape it."""
 
     def __init__(self, network: Network) -> None:
+        _check_traces(network.links)
         self.network = network
         self.nodes = list(range(len(network.nodes)))
         self._packet = max(shaping.PACKET, network.longest_packet() + shaping.ETHERNET)
@@ -142,6 +143,16 @@ class Netem:
 
     def files(self) -> dict[str, str]:
         return {}
+
+
+def _check_traces(links: Iterable[Mapping[str, Any]]) -> None:
+    for link in links:
+        for direction in ("forward", "backward"):
+            if trace := link[direction].get("trace"):
+                raise EngineError(
+                    f"link {link['name']} follows the trace {trace['name']} {direction}: Linux shapes at a rate, not by"
+                    " opportunities to deliver (engine sim does); 'conditions' of a CSV file give it a rate over time"
+                )
 
 
 #: Bytes beyond its MTU that a device of a pair takes (VLAN_HLEN, `__is_skb_forwardable`).

@@ -83,6 +83,7 @@ def reduced(plan: Plan) -> Plan:
     usual = two_hosts["nodes"][0]["stack"]
     data["routing"] = two_hosts["routing"]
     data["duration_ns"] = min(data["duration_ns"], LONGEST_NS)
+    data["record"]["decisions"] = False
     for node in data["nodes"]:
         if node["stack"]:
             node["stack"] = _stack(node["stack"], usual)

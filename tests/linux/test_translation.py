@@ -69,6 +69,10 @@ def _traced(plan: Plan) -> None:
     plan["links"][0]["backward"]["trace"] = {"name": "lte.down", "gaps_ms": [[1, 10]]}
 
 
+def _decided(plan: Plan) -> None:
+    plan["record"]["decisions"] = True
+
+
 def _faded(plan: Plan) -> None:
     plan["links"][0]["forward"]["loss"] = {"kind": "timed-gilbert-elliott"}
 
@@ -133,6 +137,7 @@ def _small_ipv6(plan: Plan) -> None:
         (_queue(**PIE | {"alpha": 0.1}), "pie's alpha and beta in sixteenths up to 2"),
         (_queue(**PIE | {"beta": 2.5}), "pie's alpha and beta in sixteenths up to 2"),
         (_traced, "follows the trace lte.down backward: Linux shapes at a rate"),
+        (_decided, "Linux does not tell what its schedulers decide: [record] decisions is for engine sim"),
         (_faded, "netem has no loss 'timed-gilbert-elliott' (--engine sim has): its chain moves per packet"),
         (_bypassed, "no real link has a 'bypass' (--engine sim has)"),
         (_same_port, "share port"),

@@ -401,6 +401,6 @@ class Record(Model):
     segments: bool = False
     """One row a segment, for time-sequence plots."""
     decisions: bool = False
-    """One event a scheduler's decision."""
+    """One event a scheduler's decision; in the simulator."""
     memory: Size = 4_000_000_000
     """In the simulator: a run that would take more memory is stopped."""

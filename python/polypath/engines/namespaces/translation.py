@@ -23,6 +23,7 @@ def translate(
     _check_transports(data)
     _check_middleboxes(data)
     _check_wifi(data)
+    _check_record(data)
     _check_controller(data)
     _check_ports(data)
     network = Network(data)
@@ -56,6 +57,11 @@ def _check_wifi(data: dict[str, Any]) -> None:
                 f"link {link['name']} is Wi-Fi, which the kernel's links are not (engine sim has it); 'conditions' of a"
                 " CSV file give a rate, delay and loss over time"
             )
+
+
+def _check_record(data: dict[str, Any]) -> None:
+    if data["record"]["decisions"]:
+        raise EngineError("Linux does not tell what its schedulers decide: [record] decisions is for engine sim")
 
 
 def _check_controller(data: dict[str, Any]) -> None:

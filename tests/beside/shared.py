@@ -27,6 +27,8 @@ DRAWN = (
     "nagle",
     "cork",
 )
+#: In bytes, of the kernel's applications.
+LEAST_DATAGRAM = 8
 #: No guest waits longer for transfers.
 LONGEST_NS = 600 * 10**9
 
@@ -93,6 +95,8 @@ def reduced(plan: Plan) -> Plan:
             direction |= {"loss": _loss(direction["loss"]), "queue": _queue(direction["queue"]), "mtu": None}
     for application in data["applications"]:
         application |= {"client_stack": None, "server_stack": None}
+        if "packet_bytes" in application["work"]:
+            application["work"]["packet_bytes"] = max(application["work"]["packet_bytes"], LEAST_DATAGRAM)
     for event in data["events"]:
         if (loss := event["action"].get("loss")) is not None:
             event["action"]["loss"] = _loss(loss)

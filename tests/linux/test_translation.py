@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from polypath import registry
+from polypath.engines import EngineError
 from polypath.engines.linux.engine import translate
 from polypath.engines.namespaces import iperf3, paths, shaping
 from polypath.engines.namespaces.kernel import Kernel
@@ -203,6 +204,18 @@ def test_a_bucket_holds_no_more_than_the_longest_packet_that_is_sent(scenario: C
     datagrams = {"kind": "cbr", "rate_bps": 1_000_000, "duration_ns": 1_000_000_000}
     assert burst((1500, 9000), transport="udp", work=datagrams | {"packet_bytes": 1000}) == "1514b"
     assert burst((1500, 9000), transport="udp", work=datagrams | {"packet_bytes": 4000}) == "4062b"
+
+
+@pytest.mark.parametrize("size", [7, 8, 65_507, 65_508])
+def test_a_datagram_has_its_time_and_no_more_than_udp_takes(scenario: Callable[..., Scenario], size: int) -> None:
+    data = scenario("pair").plan(None).data
+    work = {"kind": "cbr", "rate_bps": 1_000_000, "packet_bytes": size, "duration_ns": 1_000_000_000}
+    data["applications"] = [data["applications"][0] | {"transport": "udp", "work": work}]
+    if size in (8, 65_507):
+        assert f"packet={size} " in translate(data)[1]["job"]
+        return
+    with pytest.raises(EngineError, match=rf"sends datagrams of {size} bytes: Linux's UDP takes 65507, and each here"):
+        translate(data)
 
 
 def test_a_queue_in_bytes_is_a_token_bucket(scenario: Callable[..., Scenario]) -> None:

@@ -21,6 +21,9 @@ _LONGEST_KEEPALIVE = 32_767
 #: The programs of kinds that send datagrams.
 _OF_DATAGRAMS = {"cbr": "datagrams", "on-off": "datagrams", "ping": "ping"}
 
+#: The time, and what IPv4 leaves (programs/datagram.c).
+_DATAGRAM_BYTES = (8, 65_507)
+
 _REQUEST_HEAD = "GET {path} HTTP/1.1\r\nHost: server\r\nUser-Agent: polypath\r\nAccept: */*\r\n\r\n"
 
 
@@ -65,6 +68,7 @@ def command(plan: Mapping[str, Any], kernel: Kernel, index: int, side: str) -> s
         case "udp" | "icmp":
             part, work = _of_datagrams(application["work"]), _settings(application["work"])
             if part == "datagrams":
+                _require_size(application)
                 options |= {"seed": plan["seed"] + index, "sample": plan["record"]["interval_ns"]}
         case transport:
             if iperf3.plays(application):
@@ -175,6 +179,17 @@ def _of_datagrams(work: Mapping[str, Any]) -> str:
     if kind not in _OF_DATAGRAMS:
         raise EngineError(f"Linux has no application '{kind}' that sends datagrams")
     return _OF_DATAGRAMS[kind]
+
+
+def _require_size(application: Application) -> None:
+    """Raises EngineError for datagrams that the program cannot send."""
+    least, most = _DATAGRAM_BYTES
+    size = application["work"]["packet_bytes"]
+    if not least <= size <= most:
+        raise EngineError(
+            f"application '{application['name']}' sends datagrams of {size} bytes: Linux's UDP takes {most}, and each"
+            f" here has the time at which it was sent, {least} bytes (engine sim has any)"
+        )
 
 
 def _settings(work: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,8 +90,9 @@ static void send_all(struct peer *to, int count, char **argument)
 	int64_t due = now_ns(), ends = due + number_option(count, argument, "duration", 0);
 	int64_t gap = (int64_t)((__int128)packet * 8 * SECOND / rate);
 	int64_t pause = on ? due + exponential(&state, on) : NEVER;
-	size_t length = packet > 8 ? packet : 8;
 
+	if (packet < (int64_t)sizeof(due) || packet > LARGEST)
+		die("datagrams of %lld bytes", (long long)packet);
 	while (!stopped && due < ends) {
 		if (due >= pause) {
 			due += exponential(&state, off);
@@ -101,7 +102,7 @@ static void send_all(struct peer *to, int count, char **argument)
 		wait_until(due);
 		if (stopped)
 			return;
-		send_one(to, length < LARGEST ? length : LARGEST);
+		send_one(to, packet);
 		due += gap;
 	}
 	wait_until(ends + PATIENCE);

@@ -67,3 +67,15 @@ def test_a_request_without_an_answer_is_told(tmp_path: Path, work: str) -> None:
     (answered, unanswered) = logs.read_app(log).requests
     assert answered[1] >= 0
     assert (unanswered[0] > answered[0], unanswered[1]) == (True, -1)
+
+
+def test_an_end_that_is_killed_has_told_when_its_bytes_came(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with _accepted(log, work="bulk", size=0, back=-1, sample=10_000_000, reverse=1) as (process, peer):
+        peer.sendall(bytes(100))
+        wait(lambda: sum(each.delivered == 100 for each in logs.read_app(log).connections) > 1)
+        process.kill()
+    found = logs.read_app(log)
+    assert (found.state, found.received) == (None, 100)
+    assert found.first_byte_ns is not None
+    assert found.first_byte_ns == found.last_byte_ns

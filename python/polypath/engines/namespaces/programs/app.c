@@ -4,7 +4,7 @@
  * sample= stream= work= (and the work's own: session.c, rule.c, player.c, http.c, page.c), congestion=, nodelay=, cork=, keepidle=,
  * keepintvl=, keepcnt= (seconds), user_timeout= (ms), request_head=, response_head= (hexadecimal: what each request and response begins
  * with), families=2: a socket for subflows of IPv4 and of IPv6. The log's lines: C and S (sample.c), R request, O established, P the
- * first and the last byte received, W a wrong byte, X how it ended, V a segment (player.c), B an object (page.c).
+ * first and the last byte received by now, W a wrong byte, X how it ended, V a segment (player.c), B an object (page.c).
  */
 
 #define _GNU_SOURCE
@@ -41,6 +41,8 @@ struct end {
 	int leftover;
 	struct sockaddr_storage remote;
 	int64_t next_sample, first_byte, last_byte;
+	/* received bytes that the log has told of */
+	uint64_t told;
 };
 
 static struct end *end;
@@ -104,9 +106,19 @@ static int open_socket(int family, int count, char **argument)
 	return descriptor;
 }
 
+static void tell_received(struct end *of)
+{
+	if (of->session.received == of->told)
+		return;
+	fprintf(of->log, "P %lld %lld %llu\n", (long long)of->first_byte, (long long)of->last_byte,
+		(unsigned long long)of->session.received);
+	of->told = of->session.received;
+}
+
 static void take_sample(struct end *of, int64_t now)
 {
 	sample_socket(of->log, of->descriptor, mptcp, now, of->session.received, &of->remote);
+	tell_received(of);
 }
 
 static void sample(struct end *of, int64_t now)
@@ -137,8 +149,8 @@ static void finish(struct end *of, const char *state)
 	if (of->descriptor >= 0)
 		close(of->descriptor);
 	session_end(&of->session);
-	fprintf(of->log, "P %lld %lld %llu\nX %lld %s\n", (long long)of->first_byte, (long long)of->last_byte,
-		(unsigned long long)of->session.received, (long long)now_ns(), state);
+	tell_received(of);
+	fprintf(of->log, "X %lld %s\n", (long long)now_ns(), state);
 	of->state = DONE;
 }
 

@@ -161,6 +161,13 @@ def test_a_run_that_would_take_too_long_is_refused_at_once(plans: Plans, monkeyp
         get("live").run(plans("two_paths"))
 
 
+def test_how_late_the_network_was_is_said_where_it_told(tmp_path: Path) -> None:
+    tally = tmp_path / "tally"
+    assert engine._simulated(tally) == "simulated, interrupted before it told how late it was"
+    tally.write_text("[9, 0, 0, 1500000]")
+    assert engine._simulated(tally) == "simulated, up to 1.500 ms late"
+
+
 def test_receive_buffers_have_the_least_of_the_release() -> None:
     assert MachineKernel(STOCK).least_receive_buffer == 1
     assert MachineKernel(replace(STOCK, release="7.2.12")).least_receive_buffer == 4096

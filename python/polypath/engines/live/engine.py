@@ -67,13 +67,10 @@ class LiveEngine:
             if options.captures != "none":
                 job.take_captures(folder / "out", options.directory)
             commands.take(data, folder, options.programs)
-            late = _latest(folder / "out" / "links.tally")
+            network_is = "netem" if machine.netem else _simulated(folder / "out" / "links.tally")
             bare = tables.frames()
             frames = with_segments(data, options, job.captured(folder / "out"), bare, tables.end_ns)
-        versions = {
-            "linux": machine.release,
-            "network": "netem" if machine.netem else f"simulated, up to {late / 1e6:.3f} ms late",
-        }
+        versions = {"linux": machine.release, "network": network_is}
         outcome = Outcome(
             frames, digest(frames if data["record"]["segments"] else bare), tables.end_ns, ended.interrupted, versions
         )
@@ -118,9 +115,10 @@ def _alone() -> Iterator[None]:
         yield
 
 
-def _latest(path: Path) -> int:
-    """How late the simulated network handed a packet over, at worst, in ns; 0 where it was not there or did not end."""
+def _simulated(tally: Path) -> str:
+    """What to say of the simulated network: how late it handed a packet over, at worst, which it tells as it ends."""
     try:
-        return int(json.loads(path.read_text(encoding="utf-8"))[3])
+        late = int(json.loads(tally.read_text(encoding="utf-8"))[3])
     except (OSError, ValueError):
-        return 0
+        return "simulated, interrupted before it told how late it was"
+    return f"simulated, up to {late / 1e6:.3f} ms late"

@@ -47,7 +47,8 @@ struct end {
 
 static struct end *end;
 static size_t ends;
-static bool mptcp;
+/* mptcp: all ends are of that; failed: one of a client is */
+static bool mptcp, failed;
 static int64_t interval;
 
 static const struct {
@@ -149,6 +150,7 @@ static void finish(struct end *of, const char *state)
 	if (of->descriptor >= 0)
 		close(of->descriptor);
 	session_end(&of->session);
+	failed |= !of->session.server && strcmp(state, "finished") && strcmp(state, "open");
 	tell_received(of);
 	fprintf(of->log, "X %lld %s\n", (long long)now_ns(), state);
 	of->state = DONE;
@@ -460,5 +462,5 @@ int app_main(int count, char **argument)
 			take_sample(&end[i], now_ns());
 		finish(&end[i], "open");
 	}
-	return 0;
+	return failed ? FAILED : 0;
 }

@@ -14,6 +14,9 @@
 #define MILLISECOND 1000000LL
 #define NEVER INT64_MAX
 
+/* How a client's process exits whose connection failed. */
+#define FAILED 3
+
 /* The program's parts, chosen by its first argument. */
 int run_main(int count, char **argument);
 int app_main(int count, char **argument);

@@ -170,11 +170,11 @@ static void look(int descriptor, bool server, int64_t now)
 	last_byte = now;
 }
 
-__attribute__((noreturn)) static void over(const char *state)
+__attribute__((noreturn)) static void over(const char *state, bool failed)
 {
 	fprintf(app_log, "P %lld %lld %llu\nX %lld %s\n", (long long)first_byte, (long long)last_byte,
 		(unsigned long long)received, (long long)now_ns(), state);
-	exit(0);
+	exit(failed ? FAILED : 0);
 }
 
 int iperf3_main(int count, char **argument)
@@ -218,7 +218,9 @@ int iperf3_main(int count, char **argument)
 	if (stopped) {
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
-		over("open");
+		over("open", false);
 	}
-	over(WIFEXITED(status) && !WEXITSTATUS(status) ? "finished" : descriptor < 0 ? "unreachable" : "reset");
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		over("finished", false);
+	over(descriptor < 0 ? "unreachable" : "reset", !server);
 }

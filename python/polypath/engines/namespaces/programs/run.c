@@ -6,6 +6,7 @@
  *   event TIME COMMAND             a command for the shell
  * The first line is
  *   end TIME APPS                  the run ends then at the latest, or when so many apps have ended
+ * A server (side=server log=) is not waited for once its client, whose log is named alike, has failed.
  * TIME is in nanoseconds since the origin; programs of a negative time are started before it. Progress goes to
  * standard output.
  */
@@ -31,12 +32,26 @@
 static struct {
 	pid_t pid;
 	bool app;
+	/* of a server: its client's log */
+	char *client;
 } child[MAX_CHILDREN];
 static int children;
 /* Apps that have not ended, not yet started ones included. */
 static long apps;
 
-static pid_t start(char *line)
+static char *client_of(int count, char **word)
+{
+	const char *log = text_option(count, word, "log", NULL);
+	char *name;
+
+	if (!log || strcmp(text_option(count, word, "side", ""), "server"))
+		return NULL;
+	if (asprintf(&name, "%.*sclient", (int)(strlen(log) - strlen("server")), log) < 0)
+		die("no memory");
+	return name;
+}
+
+static void start(char *line, bool app)
 {
 	char *word[MAX_WORDS + 2] = { "/run/job/guest" };
 	const char *namespace = strtok(line, " ");
@@ -59,15 +74,11 @@ static pid_t start(char *line)
 		execv(word[0], word);
 		die("%s: %s", word[0], strerror(errno));
 	}
-	return pid;
-}
-
-static void remember(pid_t pid, bool app)
-{
 	if (children == MAX_CHILDREN)
 		die("more than %d programs", MAX_CHILDREN);
 	child[children].pid = pid;
-	child[children++].app = app;
+	child[children].app = app;
+	child[children++].client = client_of(count, word);
 }
 
 static void forget(pid_t pid)
@@ -76,8 +87,36 @@ static void forget(pid_t pid)
 		if (child[i].pid != pid)
 			continue;
 		apps -= child[i].app;
+		free(child[i].client);
 		child[i] = child[--children];
 		return;
+	}
+}
+
+/* Whether the last line of a client's log says so. */
+static bool has_failed(const char *log)
+{
+	char line[128] = "", state[16] = "";
+	FILE *file = fopen(log, "re");
+
+	if (!file)
+		return false;
+	fseek(file, 0, SEEK_END);
+	fseek(file, ftell(file) > 64 ? -64 : -ftell(file), SEEK_CUR);
+	while (fgets(line, sizeof(line), file))
+		;
+	fclose(file);
+	return sscanf(line, "X %*d %15s", state) == 1 && strcmp(state, "finished") && strcmp(state, "open");
+}
+
+/* As in the simulator, an application is over once its client has failed; its server goes on without being waited for. */
+static void release_servers(void)
+{
+	for (int i = 0; i < children; i++) {
+		if (!child[i].app || !child[i].client || !has_failed(child[i].client))
+			continue;
+		child[i].app = false;
+		apps--;
 	}
 }
 
@@ -88,7 +127,9 @@ static void reap(void)
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		forget(pid);
-		if (!WIFEXITED(status) || WEXITSTATUS(status))
+		if (WIFEXITED(status) && WEXITSTATUS(status) == FAILED)
+			release_servers();
+		else if (!WIFEXITED(status) || WEXITSTATUS(status))
 			fprintf(stderr, "guest: a program ended with status %#x\n", status);
 	}
 }
@@ -176,7 +217,7 @@ int run_main(int count, char **argument)
 		if (!strcmp(kind, "event"))
 			shell(rest);
 		else
-			remember(start(rest), !strcmp(kind, "app"));
+			start(rest, !strcmp(kind, "app"));
 	}
 	while (apps && now_ns() < end)
 		wait_until(end, end);

@@ -24,3 +24,21 @@ def test_a_run_ends_when_the_client_of_its_application_has_failed(linux: Run, sc
         assert _transfer(recording)["state"] == "timed-out"
         assert recording.metadata.end_ns == pytest.approx(_transfer(recording)["end_ns"], abs=1e6)
     assert ours.metadata.end_ns == pytest.approx(theirs.metadata.end_ns, rel=0.1)
+
+
+@pytest.mark.parametrize("transport", ["tcp", "mptcp"])
+@pytest.mark.parametrize("duration", ["2 s", "200 s"])
+def test_a_syn_without_an_answer_is_an_attempt_of_a_subflow(
+    linux: Run, scenario: Load, transport: str, duration: str
+) -> None:
+    settings = ["link.path.up=false", f"application.transfer.transport={transport}", f"duration={duration}"]
+    settings += ['application.transfer.stack={ profile = "linux" }']
+    ours, theirs = (
+        run.table("connection_ends").join(run.table("subflow_ends"), on="connection")
+        for run in (linux("fails", *settings), get("sim").run(scenario("fails", *settings).plan(None)))
+    )
+    columns = ["state", "source", "destination", "destination_port", "interface", "established_ns", "client_sent_bytes"]
+    assert ours.select(columns).rows() == theirs.select(columns).rows()
+    assert ours["state"].to_list() == ["open" if duration == "2 s" else "unreachable"]
+    (lasted,), (there,) = (each["closed_ns"].to_list() for each in (ours, theirs))
+    assert lasted == (there and pytest.approx(there, rel=0.1))

@@ -156,6 +156,12 @@ static void finish(struct end *of, const char *state)
 	of->state = DONE;
 }
 
+static void close_with(struct end *of, const char *state, int64_t now)
+{
+	take_sample(of, now);
+	finish(of, state);
+}
+
 static void connect_client(struct end *of)
 {
 	int count = of->count;
@@ -286,8 +292,7 @@ static void await_drain(struct end *of, int64_t now)
 		sample(of, now);
 		return;
 	}
-	take_sample(of, now);
-	finish(of, error ? reason(error) : "finished");
+	close_with(of, error ? reason(error) : "finished", now);
 }
 
 /* `called`: the session is to run whatever has happened. */
@@ -304,7 +309,7 @@ static void serve(struct end *of, bool called, int64_t now)
 	if (!error)
 		error = write_pending(of);
 	if (error) {
-		finish(of, reason(error));
+		close_with(of, reason(error), now);
 		return;
 	}
 	if (session->closing && !session->pending && !of->shut) {
@@ -329,7 +334,8 @@ static void step(struct end *of, int revents, int64_t now)
 
 		getsockopt(of->descriptor, SOL_SOCKET, SO_ERROR, &error, &length);
 		if (error)
-			finish(of, reason(error));
+			/* no answer to the SYN is what the simulator calls so */
+			close_with(of, error == ETIMEDOUT ? "unreachable" : reason(error), now);
 		else
 			established(of, now);
 	}
@@ -458,7 +464,7 @@ int app_main(int count, char **argument)
 	for (size_t i = 0; i < ends; i++) {
 		if (end[i].state == DONE)
 			continue;
-		if (end[i].state == OPEN)
+		if (end[i].state == OPEN || end[i].state == CONNECTING)
 			take_sample(&end[i], now_ns());
 		finish(&end[i], "open");
 	}

@@ -167,7 +167,8 @@ def test_a_link_sends_its_overhead_with_each_packet(read: Read) -> None:
     described = TWO_LINKS.replace('"server:eth0"]', '"server:eth0"]\nrate = "10 Mbps"\noverhead = 38')
     # 10 frames of 1514 bytes sent, 2 waiting
     lines = [f"Q 20000000 {device} 15140 10 0 0 2 3028" for device in ("b0", "a0", "b1")]
-    found = read(Scenario.parse(described.format("client", "server"), "overhead"), {"end": ["9"], "links": lines})
+    files = {"end": ["20000000"], "links": lines}
+    found = read(Scenario.parse(described.format("client", "server"), "overhead"), files)
     assert found["links"].select("sent_bytes", "queue_bytes").rows() == [(15380, 3076), (15380, 3076), (15140, 3028)]
     assert found["link_ends"]["busy_ns"].to_list() == [12_304_000, 12_304_000, 0]
 
@@ -176,9 +177,17 @@ def test_a_link_is_busy_no_longer_than_time_goes_on(read: Read) -> None:
     described = TWO_LINKS.replace('"server:eth0"]', '"server:eth0"]\nrate = "10 Mbps"\nburst = "20 kB"')
     # 10,000 bytes, which the rate takes 8 ms for, out of the bucket at once
     lines = [f"Q {time}000000 b0 {sent} 10 0 0 0 0" for time, sent in ((1, 0), (3, 10_000), (5, 10_000))]
-    ended = {"end": ["9"], "links": lines}
+    ended = {"end": ["40000000"], "links": lines}
     found = read(Scenario.parse(described.format("client", "server"), "burst"), ended)
     assert found["link_ends"]["busy_ns"].to_list() == [4_000_000]
     ended["links"].append("Q 40000000 b0 10000 10 0 0 0 0")
     found = read(Scenario.parse(described.format("client", "server"), "burst"), ended)
     assert found["link_ends"]["busy_ns"].to_list() == [8_000_000]
+
+
+def test_links_end_with_the_run(read: Read) -> None:
+    scenario = Scenario.parse(TWO_LINKS.format("client", "server"), "links")
+    lines = [f"Q {time} b0 {time} 1 0 0 0 0" for time in (500, 900, 1500, 1600)]
+    found = read(scenario, {"end": ["1000"], "links": lines})
+    assert found["links"].select("time_ns", "sent_bytes").rows() == [(500, 500), (900, 900), (1000, 1500)]
+    assert found["link_ends"]["sent_bytes"].to_list() == [1500]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -362,7 +362,7 @@ class Tables:
         busy: dict[tuple[int, str], float] = {}
         owed: dict[tuple[int, str], float] = {}
         host_queues = self._host_queues()
-        for sample in logs.read_queues(self.out / "links"):
+        for sample in self._until_end(logs.read_queues(self.out / "links")):
             key = names.get(sample.device)
             if key is None:
                 continue
@@ -403,6 +403,16 @@ class Tables:
                     "busy_ns": round(busy.get(key, 0.0)),
                 }
             )
+
+    def _until_end(self, samples: list[QueueSample]) -> Iterator[QueueSample]:
+        """Each device's samples up to the end of the run; the first one after that is how it stood then."""
+        over = set()
+        for sample in samples:
+            if sample.device in over:
+                continue
+            if sample.time_ns >= self.end_ns:
+                over.add(sample.device)
+            yield replace(sample, time_ns=min(sample.time_ns, self.end_ns))
 
     def _host_queues(self) -> dict[tuple[int, str], _Samples]:
         """What waited on hosts' own interfaces, by the direction that begins there."""

@@ -191,3 +191,26 @@ def test_links_end_with_the_run(read: Read) -> None:
     found = read(scenario, {"end": ["1000"], "links": lines})
     assert found["links"].select("time_ns", "sent_bytes").rows() == [(500, 500), (900, 900), (1000, 1500)]
     assert found["link_ends"]["sent_bytes"].to_list() == [1500]
+
+
+@pytest.mark.parametrize(("at", "sent", "busy_ms"), [("100 ms", 12_500, 200), ("150 ms", 34_375, 150)])
+def test_a_link_is_busy_at_the_rate_that_it_had(read: Read, at: str, sent: int, busy_ms: int) -> None:
+    described = TWO_LINKS.replace('"server:eth0"]', '"server:eth0"]\nrate = "10 Mbps"').format("client", "server")
+    described += f'[[event]]\nat = "{at}"\nlink = "one"\nrate = "1 Mbps"\n'
+    lines = [
+        f"Q {time} b0 {total} 1 0 0 0 0" for time, total in ((100_000_000, 125_000), (200_000_000, 125_000 + sent))
+    ]
+    found = read(Scenario.parse(described, "rate"), {"end": ["200000000"], "links": lines})
+    assert found["link_ends"]["busy_ns"].to_list() == [busy_ms * 1_000_000]
+
+
+def test_a_link_is_never_busy_for_longer_than_the_run(read: Read) -> None:
+    described = TWO_LINKS.replace('"server:eth0"]', '"server:eth0"]\nrate = "1 Mbps"').format("client", "server")
+    files = {"end": ["1000000"], "links": ["Q 1000000 b0 1514 1 0 0 0 0"]}
+    assert read(Scenario.parse(described, "burst"), files)["link_ends"]["busy_ns"].to_list() == [1_000_000]
+
+
+def test_what_a_link_says_itself_of_its_time_is_taken(read: Read) -> None:
+    described = TWO_LINKS.replace('"server:eth0"]', '"server:eth0"]\nrate = "1 Mbps"').format("client", "server")
+    files = {"end": ["90000000"], "links": ["Q 90000000 b0 1514 1 0 0 0 0 12112001"]}
+    assert read(Scenario.parse(described, "told"), files)["link_ends"]["busy_ns"].to_list() == [12_112_001]

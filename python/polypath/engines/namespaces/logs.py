@@ -125,6 +125,8 @@ class QueueSample:
     child_drops: int
     queued_packets: int
     queued_bytes: int
+    busy_ns: int | None = None
+    """How long it has sent for; the kernel does not tell."""
 
 
 def _lines(path: Path) -> Iterator[list[str]]:

@@ -380,13 +380,13 @@ class Tables:
                 "queue_bytes": queue.queued_bytes + more * queue.queued_packets,
             }
             before = last.get(key)
-            rate = _rate_at(self.job.rates[key], sample.time_ns)
-            if rate:
-                sent = row["sent_bytes"] - (before["sent_bytes"] if before else 0)
+            if sample.busy_ns is None:
                 # a bucket lets more leave at once than the rate has time for
-                work = owed.get(key, 0.0) + sent * 8e9 / rate
+                work = owed.get(key, 0.0) + self._sending(key, before, row)
                 spent = min(work, sample.time_ns - (before["time_ns"] if before else 0))
                 busy[key], owed[key] = busy.get(key, 0.0) + spent, work - spent
+            else:
+                busy[key] = min(sample.busy_ns, sample.time_ns)
             last[key] = row
             most[key] = max(most.get(key, 0), queue.queued_packets)
             self.rows["links"].append(row)
@@ -413,6 +413,15 @@ class Tables:
             if sample.time_ns >= self.end_ns:
                 over.add(sample.device)
             yield replace(sample, time_ns=min(sample.time_ns, self.end_ns))
+
+    def _sending(self, key: tuple[int, str], before: Row | None, now: Row) -> float:
+        """How long a direction was busy between two samples, by the rates that it had meanwhile, in ns."""
+        sent: float = (now["sent_bytes"] - (before["sent_bytes"] if before else 0)) * 8e9
+        rated = list(_rates_in(self.job.rates[key], before["time_ns"] if before else 0, now["time_ns"]))
+        if len(rated) == 1:
+            return sent / rated[0][1]
+        took = sum(span for span, _ in rated)
+        return min(took, took * sent / sum(span * rate for span, rate in rated)) if rated else 0.0
 
     def _host_queues(self) -> dict[tuple[int, str], _Samples]:
         """What waited on hosts' own interfaces, by the direction that begins there."""
@@ -444,8 +453,13 @@ class _Samples:
         return self._samples[max(index - 1, 0)]
 
 
-def _rate_at(rates: list[tuple[int, int | None]], time_ns: int) -> int | None:
-    return [rate for since, rate in rates if since <= time_ns][-1]
+def _rates_in(rates: list[tuple[int, int | None]], since_ns: int, until_ns: int) -> Iterator[tuple[int, int]]:
+    """For how many ns of a time there was which rate, without what had none."""
+    ends = [since for since, _ in rates[1:]] + [until_ns]
+    for (since, rate), end in zip(rates, ends, strict=True):
+        span = min(end, until_ns) - max(since, since_ns)
+        if rate and span > 0:
+            yield span, rate
 
 
 def _received(sample: SubflowSample) -> int:

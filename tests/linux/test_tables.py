@@ -214,3 +214,16 @@ def test_what_a_link_says_itself_of_its_time_is_taken(read: Read) -> None:
     described = TWO_LINKS.replace('"server:eth0"]', '"server:eth0"]\nrate = "1 Mbps"').format("client", "server")
     files = {"end": ["90000000"], "links": ["Q 90000000 b0 1514 1 0 0 0 0 12112001"]}
     assert read(Scenario.parse(described, "told"), files)["link_ends"]["busy_ns"].to_list() == [12_112_001]
+
+
+def test_a_subflow_that_never_came_up_is_closed_as_the_one_that_it_is(read: Read) -> None:
+    scenario = Scenario.parse(TWO_LINKS.format("client", "server"), "joining")
+    first, joining = ("10.0.0.1:1025", "10.0.0.2:5001"), ("10.0.1.1:1026", "10.0.0.2:5001")
+    log = [
+        f"S 5 {number} {local.replace(':', ' ')} {remote.replace(':', ' ')} {state}" + 10 * " 0"
+        for number, (local, remote, state) in enumerate(((*first, 1), (*joining, 2)))
+    ]
+    told = [path_event(1, CREATED, *first), path_event(9, ENDED, joining[0], "10.0.0.2:0")]
+    found = read(scenario, {"paths-0": told, "app-0-client": log, "end": ["20"]})
+    assert found["subflow_ends"].select("destination_port", "closed_ns").rows() == [(5001, None), (5001, 9)]
+    assert found["events"].select("kind", "subflow").rows() == [("subflow-closed", 1)]

@@ -192,7 +192,9 @@ class Tables:
         subflow = None
         at_client = connection.settings["client"] == node
         if event.kind in (_SUBFLOW_ESTABLISHED, _SUBFLOW_CLOSED, _PRIORITY):
-            ends = (event.local, event.remote) if at_client else (event.remote, event.local)
+            # a subflow that was never established is closed without the port that it was for
+            remote = (event.remote[0], event.remote[1] or (connection.settings["port"] if at_client else 0))
+            ends = (event.local, remote) if at_client else (remote, event.local)
             found = connection.subflow(*ends)
             subflow = found.number
             if at_client and event.kind == _SUBFLOW_ESTABLISHED:

@@ -12,7 +12,7 @@ from polypath.scenario import Scenario
 
 Read = Callable[..., dict[str, pl.DataFrame]]
 
-CREATED, ESTABLISHED, CLOSED, JOINED, ENDED, PRIORITY = 1, 2, 3, 10, 11, 13
+CREATED, ESTABLISHED, CLOSED, ANNOUNCED, REMOVED, JOINED, ENDED, PRIORITY = 1, 2, 3, 6, 7, 10, 11, 13
 
 
 @pytest.fixture
@@ -28,9 +28,11 @@ def read(tmp_path: Path) -> Read:
     return tables
 
 
-def path_event(time: int, kind: int, local: str, remote: str, *, server: bool = False, backup: bool = False) -> str:
+def path_event(
+    time: int, kind: int, local: str, remote: str, *, server: bool = False, backup: bool = False, number: int = 0
+) -> str:
     ends = " ".join(end.replace(":", " ") for end in (local, remote))
-    return f"N {time} {kind} 7 {server:d} {backup:d} {ends} 0"
+    return f"N {time} {kind} 7 {server:d} {backup:d} {ends} 0 {number}"
 
 
 def hosts(scenario: Scenario) -> dict[str, int]:
@@ -148,7 +150,11 @@ def test_what_comes_after_the_end_of_the_run_is_left_out(read: Read) -> None:
         ],
     }
     found = read(scenario, files)
-    assert found["events"]["time_ns"].to_list() == [10, 2000]
+    assert found["events"].select("time_ns", "kind").rows() == [
+        (10, "connection-established"),
+        (10, "subflow-established"),
+        (2000, "priority-changed"),
+    ]
     assert found["subflow_ends"]["closed_ns"].to_list() == [None]
     ended = read(scenario, files | {"app-0-client": [*files["app-0-client"][:2], "X 2500 finished"]})
     assert ended["subflow_ends"]["closed_ns"].to_list() == [2500]
@@ -227,3 +233,30 @@ def test_a_subflow_that_never_came_up_is_closed_as_the_one_that_it_is(read: Read
     found = read(scenario, {"paths-0": told, "app-0-client": log, "end": ["20"]})
     assert found["subflow_ends"].select("destination_port", "closed_ns").rows() == [(5001, None), (5001, 9)]
     assert found["events"].select("kind", "subflow").rows() == [("subflow-closed", 1)]
+
+
+def test_events_say_what_the_simulators_say(read: Read) -> None:
+    scenario = Scenario.parse(TWO_LINKS.format("client", "server"), "events")
+    first, second = ("10.0.0.1:1025", "10.0.0.2:5001"), ("10.0.1.1:1026", "10.0.1.2:5001")
+    client = [path_event(3, CREATED, *first), path_event(5, ANNOUNCED, "-:0", "10.0.1.2:0", number=2)]
+    client += [path_event(6, JOINED, *second), path_event(7, PRIORITY, *second, backup=True)]
+    client += [path_event(8, PRIORITY, *second), path_event(9, REMOVED, "-:0", "-:0", number=2)]
+    files = {
+        "end": ["99"],
+        "paths-0": [*client, path_event(30, CLOSED, *first)],
+        "app-0-client": ["S 5 0 10.0.0.1 1025 10.0.0.2 5001 1" + 10 * " 0", "O 3 mptcp", "X 20 timed-out"],
+        "app-0-server": ["O 4 mptcp", "X 25 open"],
+    }
+    told = read(scenario, files)["events"].select("time_ns", "kind", "host", "subflow", "value", "detail").rows()
+    assert told == [
+        (3, "connection-established", "client", None, None, ""),
+        (3, "subflow-established", "client", 0, None, ""),
+        (4, "connection-established", "server", None, None, ""),
+        (4, "subflow-established", "server", 0, None, ""),
+        (5, "address-added", "client", None, None, "10.0.1.2 as 2"),
+        (6, "subflow-established", "client", 1, None, ""),
+        (7, "priority-changed", "client", 1, None, "backup"),
+        (8, "priority-changed", "client", 1, None, "normal"),
+        (9, "address-removed", "client", None, 2.0, ""),
+        (20, "connection-closed", "client", None, None, "timed-out"),
+    ]

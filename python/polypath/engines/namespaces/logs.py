@@ -111,6 +111,8 @@ class PathEvent:
     local: Endpoint
     remote: Endpoint
     error: int
+    #: Of the peer's address that it is about (RFC 8684 section 3.4).
+    remote_id: int
 
 
 @dataclass(frozen=True)
@@ -189,10 +191,10 @@ def read_app(path: Path) -> AppLog:
 
 def read_paths(path: Path) -> list[PathEvent]:
     found = []
-    for _, time, kind, token, server, backup, local, local_port, remote, remote_port, error in _lines(path):
+    for _, time, kind, token, server, backup, local, local_port, remote, remote_port, error, number in _lines(path):
         ends = (_plain(local), int(local_port)), (_plain(remote), int(remote_port))
         found.append(
-            PathEvent(int(time), int(kind), int(token), server == "1", backup != "0", *ends, int(error)),
+            PathEvent(int(time), int(kind), int(token), server == "1", backup != "0", *ends, int(error), int(number)),
         )
     return found
 

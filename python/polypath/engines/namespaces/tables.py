@@ -51,7 +51,7 @@ _KINDS: Final = {
     11: "subflow-closed",
     13: "priority-changed",
 }
-_SUBFLOW_ESTABLISHED, _SUBFLOW_CLOSED, _PRIORITY = 10, 11, 13
+_ANNOUNCED, _REMOVED, _SUBFLOW_ESTABLISHED, _SUBFLOW_CLOSED, _PRIORITY = 6, 7, 10, 11, 13
 _NO_SSTHRESH, _LINUX_NO_SSTHRESH = 2**32 - 1, 2**31 - 1
 _SIDES = ("client", "server")
 
@@ -158,10 +158,8 @@ class Tables:
     def _paths(self) -> None:
         """Times of subflows from what the path managers told, and the events themselves."""
         for connection in self.connections:
-            log = connection.log["client"]
-            if log.established_ns is not None:
-                host = self.nodes[connection.settings["client"]]["name"]
-                self._event(log.established_ns, "connection-established", host, connection.number)
+            for side, log in connection.log.items():
+                self._begin_and_end(connection, self.nodes[connection.settings[side]]["name"], log)
         for node, table in enumerate(self.nodes):
             tokens: dict[int, _Connection] = {}
             for event in logs.read_paths(self.out / f"paths-{node}"):
@@ -173,6 +171,14 @@ class Tables:
                 known = tokens.get(event.token)
                 if known and event.kind in _KINDS:
                     self._path_event(table["name"], node, known, event)
+
+    def _begin_and_end(self, connection: _Connection, host: str, log: AppLog) -> None:
+        """Events of a connection that its application told: the path managers know of Multipath TCP alone."""
+        if log.established_ns is not None:
+            self._event(log.established_ns, "connection-established", host, connection.number)
+            self._event(log.established_ns, "subflow-established", host, connection.number, subflow=0)
+        if log.ended_ns is not None and log.state not in (None, "open"):
+            self._event(log.ended_ns, "connection-closed", host, connection.number, detail=log.state)
 
     def _of(self, node: int, event: PathEvent) -> _Connection | None:
         side, peer = ("server", "client") if event.server_side else ("client", "server")
@@ -189,8 +195,11 @@ class Tables:
         return None
 
     def _path_event(self, host: str, node: int, connection: _Connection, event: PathEvent) -> None:
-        subflow = None
+        subflow, value, detail = None, None, f"error {event.error}" if event.error else ""
         at_client = connection.settings["client"] == node
+        side = "client" if at_client else "server"
+        if event.kind == _CLOSED and connection.log[side].state not in (None, "open"):
+            return  # told by the application, with its reason
         if event.kind in (_SUBFLOW_ESTABLISHED, _SUBFLOW_CLOSED, _PRIORITY):
             # a subflow that was never established is closed without the port that it was for
             remote = (event.remote[0], event.remote[1] or (connection.settings["port"] if at_client else 0))
@@ -202,9 +211,15 @@ class Tables:
             if at_client and event.kind == _SUBFLOW_CLOSED and event.time_ns <= self.end_ns:
                 found.closed_ns = event.time_ns
             if event.kind != _SUBFLOW_CLOSED:
-                found.told["client" if at_client else "server"] = event.backup
-        detail = event.remote[0] if event.kind == 6 else (f"error {event.error}" if event.error else "")
-        self._event(event.time_ns, _KINDS[event.kind], host, connection.number, subflow=subflow, detail=detail)
+                found.told[side] = event.backup
+        if event.kind == _PRIORITY:
+            detail = "backup" if event.backup else "normal"
+        elif event.kind == _ANNOUNCED:
+            detail = f"{event.remote[0]} as {event.remote_id}"
+        elif event.kind == _REMOVED:
+            value = float(event.remote_id)
+        more = {"subflow": subflow, "value": value, "detail": detail}
+        self._event(event.time_ns, _KINDS[event.kind], host, connection.number, **more)
 
     def _samples(self, connection: _Connection) -> None:
         for side, log in connection.log.items():

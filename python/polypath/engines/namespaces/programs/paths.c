@@ -3,7 +3,8 @@
  * as many between each other pair of its addresses `own=` and those of the peer.
  *
  * Options: log= subflows= mesh= own=. A line N for each event: time, event (Linux, enum mptcp_event_type), the connection's token, whether
- * this host is its server, backup, local and remote address and port ("- 0": not told), error.
+ * this host is its server, backup, local and remote address and port ("- 0": not told), error, the identifier of the
+ * peer's address.
  */
 
 #define _GNU_SOURCE
@@ -261,7 +262,8 @@ static void each_event(const struct nlmsghdr *message)
 		(unsigned long long)number(table[MPTCP_ATTR_BACKUP]));
 	put_end(table[MPTCP_ATTR_SADDR4], table[MPTCP_ATTR_SADDR6], table[MPTCP_ATTR_SPORT]);
 	put_end(table[MPTCP_ATTR_DADDR4], table[MPTCP_ATTR_DADDR6], table[MPTCP_ATTR_DPORT]);
-	fprintf(log_file, " %llu\n", (unsigned long long)number(table[MPTCP_ATTR_ERROR]));
+	fprintf(log_file, " %llu %llu\n", (unsigned long long)number(table[MPTCP_ATTR_ERROR]),
+		(unsigned long long)number(table[MPTCP_ATTR_REM_ID]));
 	if (wanted && head->cmd == MPTCP_EVENT_ESTABLISHED && !server_side(table))
 		on_established(table);
 	if (wanted && head->cmd == MPTCP_EVENT_ANNOUNCED)

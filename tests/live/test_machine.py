@@ -12,7 +12,7 @@ from polypath.engines import EngineError, get
 from polypath.engines.live import engine
 from polypath.engines.live.machine import Machine, MachineKernel, read
 from polypath.engines.live.simulated import Simulated
-from polypath.engines.namespaces import translation
+from polypath.engines.namespaces import run, translation
 from polypath.engines.namespaces.topology import Network
 from polypath.engines.namespaces.wires import Netem
 from polypath.engines.namespaces.wires import Wires as Laid
@@ -159,6 +159,18 @@ def test_a_run_that_would_take_too_long_is_refused_at_once(plans: Plans, monkeyp
     monkeypatch.setenv(engine.LIMIT.variable, "soon")
     with pytest.raises(EngineError, match="POLYPATH_LIVE_LIMIT is a number of seconds"):
         get("live").run(plans("two_paths"))
+
+
+def test_a_run_that_does_not_end_is_ended_and_the_variable_gives_it_longer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(engine, "_MORE_S", 0.1)
+    with pytest.raises(EngineError, match=r"after 0\.3 s on the wall \(POLYPATH_LIVE_LIMIT changes that\)"):
+        run.follow(["sleep", "60"], tmp_path, engine._wall(0.2), lambda now: None)
+    monkeypatch.setenv("POLYPATH_LIVE_LIMIT", "0.1")
+    assert engine._wall(0.2).seconds() == pytest.approx(0.3)
+    monkeypatch.setenv("POLYPATH_LIVE_LIMIT", "50")
+    assert engine._wall(0.2).seconds() == 50
 
 
 def test_how_late_the_network_was_is_said_where_it_told(tmp_path: Path) -> None:

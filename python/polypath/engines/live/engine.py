@@ -55,7 +55,7 @@ class LiveEngine:
             ended = run.follow(
                 [*NAMESPACES, "./init"],
                 folder,
-                run.Limit("", end_ns / 1e9 + _MORE_S),
+                _wall(end_ns / 1e9),
                 tail.follow(lambda now: progress(now, end_ns)),
             )
             tail.read()
@@ -89,6 +89,12 @@ class LiveEngine:
             run.started([*NAMESPACES, "./init"], folder) as process,
         ):
             yield Session(job, folder, process, still=False)
+
+
+def _wall(seconds: float) -> run.Limit:
+    """What a run of that length may take; who allows more by the variable has more for its beginning and end."""
+    enough = seconds + _MORE_S
+    return run.Limit(LIMIT.variable, enough, enough)
 
 
 def _translate(data: dict[str, Any], captures: Captures, machine: Machine) -> tuple[Job, dict[str, str]]:

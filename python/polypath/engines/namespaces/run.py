@@ -64,10 +64,11 @@ def _sweep(prefix: str) -> None:
 
 @dataclass(frozen=True)
 class Limit:
-    """Seconds on the wall that a run may take; the variable changes it."""
+    """Seconds on the wall that a run may take; the variable changes it, to no less than the least."""
 
     variable: str
     otherwise_s: float
+    least_s: float = 0.0
 
     def seconds(self) -> float:
         """Raises EngineError for what is no number of seconds."""
@@ -78,7 +79,7 @@ class Limit:
             limit = -1.0
         if not 0 < limit < float("inf"):
             raise EngineError(f"{self.variable} is a number of seconds, not {given!r}")
-        return limit
+        return max(limit, self.least_s)
 
 
 @dataclass

@@ -318,6 +318,19 @@ def test_an_interrupted_run_has_what_came_until_then(
     assert 10_000_000 < delay < 12_000_000
 
 
+@pytest.mark.parametrize("setting", ["application.ping.count=6", "application.ping.duration=1 s"])
+def test_echo_requests_are_datagrams_and_their_answers_awaited(
+    linux: Run, scenario: Callable[..., Scenario], setting: str
+) -> None:
+    ours, theirs = linux("ping", setting), get("sim").run(scenario("ping", setting).plan(None), Options())
+    rows = [each.table("datagrams").row(0, named=True) for each in (ours, theirs)]
+    delays = [row.pop("delay_mean_ns") for row in rows]
+    assert rows[0] == rows[1]
+    assert rows[0]["received_bytes"] == 400
+    assert delays[0] == pytest.approx(delays[1], abs=1e6)
+    assert ours.metadata.end_ns == pytest.approx(theirs.metadata.end_ns, abs=1e6)
+
+
 def _leftovers(process: int) -> list[Path]:
     return list(Path(tempfile.gettempdir()).glob(f"polypath-linux-{process}-*"))
 

@@ -306,6 +306,8 @@ class Tables:
                     {"application": index, "index": number, "sent_ns": sent, "delay_ns": None if delay < 0 else delay}
                 )
             self._chunks_and_objects(index, client)
+            if settings["transport"] == "icmp":
+                self._echoes(index, settings["work"]["payload_bytes"], client)
             if settings["transport"] == "udp":
                 server = logs.read_app(self.out / log_name(index, "server"))
                 _, received, size, delays = server.datagrams
@@ -320,6 +322,19 @@ class Tables:
                 )
                 self._datagram_samples(index, client, server)
         self.rows["datagram_samples"].sort(key=lambda row: row["time_ns"])
+
+    def _echoes(self, application: int, payload: int, client: logs.AppLog) -> None:
+        """Requests as datagrams, as the simulator counts them: what was answered, there and back."""
+        delays = [delay for _, delay in client.requests if delay >= 0]
+        self.rows["datagrams"].append(
+            {
+                "application": application,
+                "sent_packets": len(client.requests),
+                "received_packets": len(delays),
+                "received_bytes": len(delays) * payload,
+                "delay_mean_ns": sum(delays) // len(delays) if delays else None,
+            }
+        )
 
     def _chunks_and_objects(self, application: int, client: logs.AppLog) -> None:
         for number, chunk in sorted(client.chunks.items()):

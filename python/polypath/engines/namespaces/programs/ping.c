@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define LARGEST 65535
-/* How long the last answers are waited for. */
+/* How long the last answers are waited for: by an application from when the next request would be due, as in the simulator. */
 #define PATIENCE SECOND
 
 static int64_t *sent_at, *delay;
@@ -100,6 +100,8 @@ int ping_main(int count, char **argument)
 	int64_t duration = number_option(count, argument, "duration", -1);
 	uint64_t most = number_option(count, argument, "count", INT32_MAX);
 	size_t payload = number_option(count, argument, "payload", 56);
+	bool person = !text_option(count, argument, "side", NULL);
+	int64_t over;
 	struct peer peer = {0};
 
 	peer.remote_length = parse_address(need_option(count, argument, "destination"), 0, &peer.remote);
@@ -120,7 +122,7 @@ int ping_main(int count, char **argument)
 	if (peer.descriptor < 0 || !sent_at || !delay)
 		die("socket: %s", strerror(errno));
 	/* a person at the prompt is told; an application, which has a side, waits */
-	if (!reach(&peer) && !text_option(count, argument, "side", NULL))
+	if (!reach(&peer) && person)
 		die("connect: %s", strerror(errno));
 
 	while (!stopped && asked < most && asked < 1 << 24) {
@@ -129,6 +131,13 @@ int ping_main(int count, char **argument)
 			break;
 		ask(&peer, payload);
 	}
-	wait_until(peer.descriptor, now_ns() + PATIENCE, true);
+	if (person) {
+		wait_until(peer.descriptor, now_ns() + PATIENCE, true);
+		return 0;
+	}
+	over = begin + (int64_t)asked * interval;
+	if (duration >= 0 && begin + duration < over)
+		over = begin + duration;
+	wait_until(peer.descriptor, over + PATIENCE, false);
 	return 0;
 }

@@ -42,3 +42,17 @@ def test_a_syn_without_an_answer_is_an_attempt_of_a_subflow(
     assert ours["state"].to_list() == ["open" if duration == "2 s" else "unreachable"]
     (lasted,), (there,) = (each["closed_ns"].to_list() for each in (ours, theirs))
     assert lasted == (there and pytest.approx(there, rel=0.1))
+
+
+def test_both_ends_of_a_subflow_that_was_closed_count_the_same(linux: Run) -> None:
+    def down(data: dict[str, Any]) -> None:
+        client = next(index for index, node in enumerate(data["nodes"]) if node["name"] == "client")
+        action = {"kind": "interface", "node": client, "interface": 1, "up": False}
+        data["events"] = [{"at_ns": 1_950_000_000, "action": action}]
+
+    settings = ("duration=4 s", "defaults.path_manager=fullmesh", "record.interval=1 s", "link.path0.rate=2 Mbps")
+    rows = linux("pair", *settings, change=down).table("subflow_ends").to_dicts()
+    (closed,) = (row for row in rows if row["interface"] == "eth1")
+    # some 2 Mbps until then; what was under way is lost
+    assert 400_000 < closed["client_sent_bytes"] < 600_000
+    assert 0 <= closed["client_sent_bytes"] - closed["server_received_bytes"] < 50_000

@@ -260,3 +260,26 @@ def test_events_say_what_the_simulators_say(read: Read) -> None:
         (9, "address-removed", "client", None, 2.0, ""),
         (20, "connection-closed", "client", None, None, "timed-out"),
     ]
+
+
+@pytest.mark.parametrize(("ended", "counted"), [(9, (2900, 2900, 100)), (99, (1000, 900, 0))])
+def test_a_subflow_closed_during_the_run_counts_to_its_end(read: Read, ended: int, counted: tuple[int, ...]) -> None:
+    scenario = Scenario.parse(TWO_LINKS.format("client", "server"), "closed")
+    first, second = ("10.0.0.1:1025", "10.0.0.2:5001"), ("10.0.1.1:1026", "10.0.1.2:5001")
+    files = {"end": ["20"]}
+    for node, side, sent, received in ((0, "client", 3000, 0), (1, "server", 0, 2901)):
+        pairs = [" ".join(pair if side == "client" else pair[::-1]).replace(":", " ") for pair in (first, second)]
+        counts = "1000 1000 0" if side == "client" else "0 0 900"
+        files[f"app-0-{side}"] = [
+            f"S 1 0 {pairs[0]} 1" + 10 * " 0",
+            f"S 1 1 {pairs[1]} 1 0 0 0 0 0 {counts} 0 0",
+        ]
+        ends, joined = ((pair if side == "client" else pair[::-1]) for pair in (first, second))
+        files[f"paths-{node}"] = [
+            path_event(1, CREATED, *ends, server=side == "server"),
+            path_event(2, JOINED, *joined, server=side == "server"),
+            path_event(ended, ENDED, *joined, server=side == "server"),
+            f"T 15 {pairs[1]} 7 {sent} {received} {100 if side == 'client' else 0}",
+        ]
+    columns = ("client_sent_bytes", "server_received_bytes", "client_retransmitted_bytes")
+    assert read(scenario, files)["subflow_ends"].select(columns).row(1) == counted

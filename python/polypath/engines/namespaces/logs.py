@@ -116,6 +116,18 @@ class PathEvent:
 
 
 @dataclass(frozen=True)
+class Closed:
+    """A line T: what a socket has counted that its application has lost."""
+
+    local: Endpoint
+    remote: Endpoint
+    state: int
+    sent: int
+    received: int
+    retransmitted: int
+
+
+@dataclass(frozen=True)
 class QueueSample:
     """A line Q: a device of the shaping namespace."""
 
@@ -191,11 +203,23 @@ def read_app(path: Path) -> AppLog:
 
 def read_paths(path: Path) -> list[PathEvent]:
     found = []
-    for _, time, kind, token, server, backup, local, local_port, remote, remote_port, error, number in _lines(path):
+    for name, *words in _lines(path):
+        if name != "N":
+            continue
+        time, kind, token, server, backup, local, local_port, remote, remote_port, error, number = words
         ends = (_plain(local), int(local_port)), (_plain(remote), int(remote_port))
         found.append(
             PathEvent(int(time), int(kind), int(token), server == "1", backup != "0", *ends, int(error), int(number)),
         )
+    return found
+
+
+def read_closed(path: Path) -> list[Closed]:
+    found = []
+    for name, *words in _lines(path):
+        if name == "T":
+            local, local_port, remote, remote_port, *rest = words[1:]
+            found.append(Closed((_plain(local), int(local_port)), (_plain(remote), int(remote_port)), *map(int, rest)))
     return found
 
 

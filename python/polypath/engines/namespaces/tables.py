@@ -19,7 +19,7 @@ from polypath.engines.base import EngineError
 from polypath.engines.namespaces import commands, iperf3, logs
 from polypath.engines.namespaces.applications import log as log_name
 from polypath.engines.namespaces.job import Job
-from polypath.engines.namespaces.logs import AppLog, Endpoint, PathEvent, QueueSample, SubflowSample
+from polypath.engines.namespaces.logs import AppLog, Closed, Endpoint, PathEvent, QueueSample, SubflowSample
 from polypath.engines.namespaces.topology import wire_devices
 from polypath.results import schema
 
@@ -68,6 +68,8 @@ class _Subflow:
     #: Whether each side was told by the other that it is a backup.
     told: dict[str, bool] = field(default_factory=dict)
     last: dict[str, SubflowSample] = field(default_factory=dict)
+    #: What an end that its connection had closed before counted after its last sample, by side.
+    closed: dict[str, Closed] = field(default_factory=dict)
 
 
 @dataclass
@@ -100,6 +102,8 @@ class Tables:
         ]
         self.connections = list(self._read_connections())
         self.end_ns = self._end()
+        #: What ends of subflows counted, by node and addresses.
+        self._left: dict[int, dict[tuple[Endpoint, Endpoint], Closed]] = {}
         self._paths()
         for connection in self.connections:
             self._samples(connection)
@@ -161,6 +165,9 @@ class Tables:
             for side, log in connection.log.items():
                 self._begin_and_end(connection, self.nodes[connection.settings[side]]["name"], log)
         for node, table in enumerate(self.nodes):
+            self._left[node] = {
+                (each.local, each.remote): each for each in logs.read_closed(self.out / f"paths-{node}")
+            }
             tokens: dict[int, _Connection] = {}
             for event in logs.read_paths(self.out / f"paths-{node}"):
                 if event.kind in (_CREATED, _ESTABLISHED):
@@ -210,6 +217,10 @@ class Tables:
                 found.established_ns = event.time_ns
             if at_client and event.kind == _SUBFLOW_CLOSED and event.time_ns <= self.end_ns:
                 found.closed_ns = event.time_ns
+            if event.kind == _SUBFLOW_CLOSED and event.time_ns <= self.end_ns:
+                left = self._left[node].get((event.local, remote))
+                if left is not None:
+                    found.closed[side] = left
             if event.kind != _SUBFLOW_CLOSED:
                 found.told[side] = event.backup
         if event.kind == _PRIORITY:
@@ -271,6 +282,7 @@ class Tables:
             interface = next(
                 (each["name"] for each in host["interfaces"] if subflow.client[0] in each["addresses"]), ""
             )
+            sent = {side: _sent(subflow, side) for side in _SIDES}
             row: Row = {
                 "connection": connection.number,
                 "subflow": subflow.number,
@@ -283,11 +295,13 @@ class Tables:
                 "established_ns": client.established_ns if subflow.number == 0 else subflow.established_ns,
                 "closed_ns": ended_ns if subflow.closed_ns is None else subflow.closed_ns,
             }
-            for side in _SIDES:
-                sample = subflow.last.get(side)
-                row[f"{side}_sent_bytes"] = sample.sent - sample.retransmitted if sample else 0
-                row[f"{side}_received_bytes"] = _received(sample) if sample else 0
-                row[f"{side}_retransmitted_bytes"] = sample.retransmitted if sample else 0
+            for side, other in zip(_SIDES, reversed(_SIDES), strict=True):
+                counted = subflow.closed.get(side) or subflow.last.get(side)
+                received = _received(counted) if counted else 0
+                row[f"{side}_sent_bytes"] = sent[side]
+                # whether a closed end has counted a FIN its state does not tell
+                row[f"{side}_received_bytes"] = min(received, sent[other]) if side in subflow.closed else received
+                row[f"{side}_retransmitted_bytes"] = counted.retransmitted if counted else 0
                 row[f"{side}_reinjected_bytes"] = None
             self.rows["subflow_ends"].append(row)
 
@@ -494,7 +508,13 @@ def _rates_in(rates: list[tuple[int, int | None]], since_ns: int, until_ns: int)
             yield span, rate
 
 
-def _received(sample: SubflowSample) -> int:
+def _sent(subflow: _Subflow, side: str) -> int:
+    """Payload without what was sent again."""
+    counted = subflow.closed.get(side) or subflow.last.get(side)
+    return counted.sent - counted.retransmitted if counted else 0
+
+
+def _received(sample: SubflowSample | Closed) -> int:
     """Bytes of data: Linux counts the peer's FIN as well (net/ipv4/tcp_input.c, tcp_rcv_nxt_update)."""
     return sample.received - (sample.state in _FIN_RECEIVED)
 

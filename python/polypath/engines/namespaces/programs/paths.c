@@ -4,10 +4,11 @@
  *
  * Options: log= subflows= mesh= own=. A line N for each event: time, event (Linux, enum mptcp_event_type), the connection's token, whether
  * this host is its server, backup, local and remote address and port ("- 0": not told), error, the identifier of the
- * peer's address.
+ * peer's address. What closed sockets counted: closed.c.
  */
 
 #define _GNU_SOURCE
+#include "closed.h"
 #include "netlink.h"
 
 #include <arpa/inet.h>
@@ -273,7 +274,11 @@ static void each_event(const struct nlmsghdr *message)
 int paths_main(int count, char **argument)
 {
 	struct request request;
-	int events = netlink_open(NETLINK_GENERIC);
+	struct pollfd polled[] = {
+		{ .fd = netlink_open(NETLINK_GENERIC), .events = POLLIN },
+		{ .fd = closed_open(), .events = POLLIN },
+	};
+	int events = polled[0].fd;
 
 	stop_on_signal();
 	commands = netlink_open(NETLINK_GENERIC);
@@ -289,7 +294,10 @@ int paths_main(int count, char **argument)
 		die("path manager events: %s", strerror(errno));
 	while (!stopped) {
 		netlink_hear(events, each_event);
-		wait_for(events, POLLIN, NEVER);
+		closed_hear(polled[1].fd, log_file);
+		wait_for_any(polled, 2, NEVER);
 	}
+	closed_hear(polled[1].fd, log_file);
+	closed_dump(log_file);
 	return 0;
 }

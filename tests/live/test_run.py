@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 from polypath.engines import EngineError, Options
+from polypath.engines.namespaces import logs
 from polypath.results import Recording, metrics, schema
 from polypath.scenario import Plan
 
@@ -28,7 +29,7 @@ RATE = 2.0
 
 CODE = (
     "import sys; from polypath.engines.live import LiveEngine; from polypath.scenario import Plan;"
-    "from pathlib import Path; print(LiveEngine().run(Plan.load(Path(sys.argv[1]))).metadata.interrupted)"
+    "from pathlib import Path; LiveEngine().run(Plan.load(Path(sys.argv[1]))).save(Path(sys.argv[2]))"
 )
 
 
@@ -80,7 +81,7 @@ def test_iperf3_plays_an_application(live: Run) -> None:
 def test_nothing_is_left_of_a_run_that_was_killed(live: Run, plans: Plans, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     plans("two_paths", "duration=60 s", "application.bulk.duration=50 s").save(path)
-    with subprocess.Popen([sys.executable, "-c", CODE, str(path)]) as runner:
+    with subprocess.Popen([sys.executable, "-c", CODE, str(path), str(tmp_path / "out")]) as runner:
         folder = wait(lambda: _leftovers(runner.pid))[0]
         wait(lambda: (folder / "out" / "app-0-client").exists())
         inside = wait(lambda: _inside(folder))
@@ -93,14 +94,19 @@ def test_nothing_is_left_of_a_run_that_was_killed(live: Run, plans: Plans, tmp_p
 def test_an_interrupted_run_keeps_what_it_has(live: Run, plans: Plans, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     plans("two_paths", "duration=60 s", "application.bulk.duration=50 s").save(path)
-    with subprocess.Popen([sys.executable, "-c", CODE, str(path)], stdout=subprocess.PIPE, text=True) as runner:
+    with subprocess.Popen([sys.executable, "-c", CODE, str(path), str(tmp_path / "out")]) as runner:
         folder = wait(lambda: _leftovers(runner.pid))[0]
-        wait(lambda: (folder / "out" / "app-0-client").exists())
+        wait(lambda: len(logs.read_app(folder / "out" / "app-0-server").connections) > 5)
         runner.send_signal(signal.SIGINT)
-        said, _ = runner.communicate(timeout=LIMIT_S)
-    assert said.strip() == "True"
+        assert runner.wait(LIMIT_S) == 0
     assert not folder.exists()
     wait(lambda: not _inside(folder))
+    recording = Recording.load(tmp_path / "out")
+    assert recording.metadata.interrupted
+    (ends,) = recording.table("connection_ends").to_dicts()
+    assert 0 < ends["first_byte_ns"] < ends["last_byte_ns"] <= recording.metadata.end_ns
+    assert recording.table("links").height >= 5 * recording.table("link_ends").height > 0
+    assert "ms late" not in recording.metadata.versions["network"]
 
 
 def test_a_network_that_fails_in_its_set_up_is_one_line(live: Run, monkeypatch: pytest.MonkeyPatch) -> None:

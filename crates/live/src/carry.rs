@@ -41,7 +41,8 @@ impl Clock {
     }
 }
 
-/// Carries frames until `stop` becomes readable. Samples of the links are written to `log` at each multiple of `interval` and at the end.
+/// Carries frames until `stop` becomes readable. Samples of the links are written to `log` at each multiple of `interval` and at the end,
+/// each at once.
 ///
 /// # Errors
 /// Interfaces that cannot be read, a log that cannot be written.
@@ -63,7 +64,7 @@ pub fn carry(
         carrier.step(now);
         hand_over(&mut carrier, interfaces, &clock);
         if now >= next_sample {
-            log.write_all(carrier.sample(now).as_bytes())?;
+            sample(&mut carrier, now, log)?;
             next_sample = (now / interval + 1) * interval;
         }
         let until = carrier.next_time().unwrap_or(next_sample).min(next_sample);
@@ -72,8 +73,7 @@ pub fn carry(
         if ready.last() == Some(&true) {
             let now = clock.now();
             carrier.step(now);
-            log.write_all(carrier.sample(now).as_bytes())?;
-            log.flush()?;
+            sample(&mut carrier, now, log)?;
             return Ok(carrier.tally());
         }
         for (port, mut interface) in interfaces.iter().enumerate() {
@@ -91,6 +91,12 @@ pub fn carry(
             }
         }
     }
+}
+
+/// Written through: a run that is interrupted keeps what it has.
+fn sample(carrier: &mut Carrier, now: Nanos, log: &mut impl Write) -> Result<(), LiveError> {
+    log.write_all(carrier.sample(now).as_bytes())?;
+    Ok(log.flush()?)
 }
 
 /// An interface that is down takes nothing: what is written to it is lost, as on the wire.

@@ -238,6 +238,7 @@ def carry(
 ) -> tuple[int, int, int, int]:
     """Carries frames between TAP interfaces over the plan's network, in real time, until `stop` can be read.
 
+    Samples of the links go to `log`, each at once; a byte SIGUSR1 of `stop` has the last one taken while it goes on.
     It takes the descriptors over. `now_ns` is the run's time at the call, negative before it begins. Gives the packets
     that it carried, passed over and let expire, and how late in ns the latest was. Raises PlanError and OSError.
     """

@@ -6,8 +6,9 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use polypath_net::Nanos;
+use polypath_transport::NEVER;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, ioctl_fionbio};
+use rustix::io::{Errno, ioctl_fionbio, read, retry_on_intr};
 
 use crate::LiveError;
 use crate::carrier::{Carrier, Tally};
@@ -17,6 +18,8 @@ const LONGEST: usize = 65_536 + 14;
 /// Frames taken from an interface before the others' turn.
 const IN_TURN: usize = 64;
 const SECOND: u64 = 1_000_000_000;
+/// A byte of `stop` that ends the record alone: SIGUSR1, as Python's wake-up descriptor has it.
+const RECORDED: u8 = 10;
 
 /// The clock of a run: when its time 0 was or will be.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +44,8 @@ impl Clock {
     }
 }
 
-/// Carries frames until `stop` becomes readable. Samples of the links are written to `log` at each multiple of `interval` and at the end,
-/// each at once.
+/// Carries frames until `stop` has a byte or its end. Samples of the links are written to `log` at each multiple of `interval` and at the end,
+/// each at once; a byte `RECORDED` takes the last of them before that end.
 ///
 /// # Errors
 /// Interfaces that cannot be read, a log that cannot be written.
@@ -71,10 +74,16 @@ pub fn carry(
         let wait = until.saturating_sub(clock.now());
         let ready = wait_for(interfaces, stop, wait)?;
         if ready.last() == Some(&true) {
+            let ends = !only_recorded(stop)?;
             let now = clock.now();
             carrier.step(now);
-            sample(&mut carrier, now, log)?;
-            return Ok(carrier.tally());
+            if next_sample != NEVER {
+                sample(&mut carrier, now, log)?;
+            }
+            if ends {
+                return Ok(carrier.tally());
+            }
+            next_sample = NEVER;
         }
         for (port, mut interface) in interfaces.iter().enumerate() {
             if !ready[port] {
@@ -97,6 +106,12 @@ pub fn carry(
 fn sample(carrier: &mut Carrier, now: Nanos, log: &mut impl Write) -> Result<(), LiveError> {
     log.write_all(carrier.sample(now).as_bytes())?;
     Ok(log.flush()?)
+}
+
+fn only_recorded(stop: &impl AsFd) -> Result<bool, LiveError> {
+    let mut bytes = [0; 16];
+    let count = retry_on_intr(|| read(stop, &mut bytes)).map_err(std::io::Error::from)?;
+    Ok(count > 0 && bytes[..count].iter().all(|&byte| byte == RECORDED))
 }
 
 /// An interface that is down takes nothing: what is written to it is lost, as on the wire.

@@ -3,8 +3,8 @@
     drive.py CORE PLAN PORTS FIRST COUNT LOG
 
 CORE is the native module's file, PLAN and PORTS are JSON, the interfaces are COUNT descriptors from FIRST on. Writes
-`origin`, which tells a shell when the run begins, and at SIGTERM `LOG.tally`. It uses the standard library only, and
-starts in a moment.
+`origin`, which tells a shell when the run begins, and at SIGTERM `LOG.tally`. At SIGUSR1 the run is over: LOG gets its
+last sample then. It uses the standard library only, and starts in a moment.
 """
 
 import importlib.util
@@ -28,7 +28,8 @@ def main() -> None:
     spec.loader.exec_module(module)
     stop, wake = os.pipe()
     os.set_blocking(wake, False)
-    signal.signal(signal.SIGTERM, lambda number, frame: None)
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, lambda number, frame: None)
     signal.set_wakeup_fd(wake)
     texts = Path(plan).read_text(encoding="utf-8"), Path(ports).read_text(encoding="utf-8")
     origin, realtime = time.monotonic_ns() + LEAD_NS, time.time_ns() + LEAD_NS

@@ -10,6 +10,8 @@ carrier=
 if [ -e carry.sh ]; then
 	sh ./carry.sh &
 	carrier=$!
+	# told of the run's end
+	export POLYPATH_CARRIER=$carrier
 	until [ -e origin ]; do
 		kill -0 "$carrier" 2>/dev/null || exit 1
 		sleep 0.02

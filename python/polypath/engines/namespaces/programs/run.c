@@ -8,7 +8,7 @@
  *   end TIME APPS                  the run ends then at the latest, or when so many apps have ended
  * A server (side=server log=) is not waited for once its client, whose log is named alike, has failed.
  * TIME is in nanoseconds since the origin; programs of a negative time are started before it. Progress goes to
- * standard output.
+ * standard output. At the end a process POLYPATH_CARRIER of the environment gets SIGUSR1.
  */
 
 #define _GNU_SOURCE
@@ -174,8 +174,11 @@ static void shell(char *command)
 static void finish(void)
 {
 	int64_t end = now_ns();
+	const char *carrier = getenv("POLYPATH_CARRIER");
 	FILE *file = open_lines("/run/job/out/end");
 
+	if (carrier)
+		kill(atoi(carrier), SIGUSR1);
 	fprintf(file, "%lld\n", (long long)end);
 	fclose(file);
 	for (int i = 0; i < children; i++)

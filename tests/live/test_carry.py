@@ -39,3 +39,4 @@ def test_samples_are_written_as_they_come_and_end_with_the_run(plans: Plans, tmp
         carrier.join(LIMIT_S)
     assert given == [(0, 0, 0, 0)]
     assert logs.read_queues(log) == samples
+    assert {sample.busy_ns for sample in samples} == {0}

@@ -217,7 +217,7 @@ impl Carrier {
         self.tally.latest = self.tally.latest.max(now.saturating_sub(due));
     }
 
-    /// A line for each direction of each link, as the guest's `links` program writes them.
+    /// A line for each direction of each link, as the guest's `links` program writes them, and the time that it has sent for.
     pub fn sample(&mut self, now: Nanos) -> String {
         let mut lines = String::new();
         for (link, (forward, backward)) in self.channels.clone().into_iter().enumerate() {
@@ -226,11 +226,12 @@ impl Carrier {
                 let (packets, bytes) = self.network.backlog(channel);
                 let _ = writeln!(
                     lines,
-                    "Q {now} {name}{link} {} {} {} {} {packets} {bytes}",
+                    "Q {now} {name}{link} {} {} {} {} {packets} {bytes} {}",
                     stats.sent_bytes,
                     stats.sent_packets,
                     stats.lost_packets + stats.dropped_packets,
                     stats.dropped_packets,
+                    stats.busy,
                 );
             }
         }

@@ -151,7 +151,7 @@ fn a_link_that_is_down_carries_nothing_from_its_time_on() {
     assert!(arrivals(&mut carrier, 900 * MILLISECOND).is_empty());
     let sample = carrier.sample(900 * MILLISECOND);
     assert!(
-        sample.contains("Q 900000000 b0 1014 1 1 0 0 0\n"),
+        sample.contains("Q 900000000 b0 1014 1 1 0 0 0 811200\n"),
         "{sample}"
     );
 }

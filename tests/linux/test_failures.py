@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import polars as pl
 import pytest
 
 from polypath.engines import get
@@ -42,6 +43,14 @@ def test_a_syn_without_an_answer_is_an_attempt_of_a_subflow(
     assert ours["state"].to_list() == ["open" if duration == "2 s" else "unreachable"]
     (lasted,), (there,) = (each["closed_ns"].to_list() for each in (ours, theirs))
     assert lasted == (there and pytest.approx(there, rel=0.1))
+
+
+def test_its_segments_are_the_simulators(linux: Run, scenario: Load) -> None:
+    settings = ("link.path.up=false", "duration=4 s", "record.segments=true")
+    both = linux("fails", *settings), get("sim").run(scenario("fails", *settings).plan(None))
+    ours, theirs = (each.table("segments").select(pl.exclude("time_ns")).rows() for each in both)
+    assert ours == theirs
+    assert len(ours) > 1
 
 
 def test_both_ends_of_a_subflow_that_was_closed_count_the_same(linux: Run) -> None:

@@ -96,7 +96,7 @@ impl Kernel {
     fn recompute(paths: &mut [Path]) {
         let alpha = Self::alpha(paths);
         for path in paths {
-            path.linked_alpha = alpha;
+            path.coupled = alpha;
         }
     }
 
@@ -139,12 +139,12 @@ impl CongestionControl for Kernel {
             slow_start(path, ack.packets);
             return Self::recompute(path.paths);
         }
-        if path.linked_alpha == 0 {
+        if path.coupled == 0 {
             Self::recompute(path.paths);
         }
         let mut threshold = u64::from(path.cwnd);
         if linked::several(path.paths) {
-            threshold = threshold.max((1 << ALPHA_SCALE) / path.linked_alpha);
+            threshold = threshold.max((1 << ALPHA_SCALE) / path.coupled);
         }
         if linked::count_ack(path, threshold) {
             Self::recompute(path.paths);
@@ -153,7 +153,7 @@ impl CongestionControl for Kernel {
 
     fn on_state(&mut self, path: &mut Member, _state: CaState) {
         for path in path.paths.iter_mut() {
-            path.linked_alpha = 0;
+            path.coupled = 0;
         }
     }
 }

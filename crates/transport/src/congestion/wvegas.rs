@@ -61,7 +61,7 @@ struct WeightedVegas {
 
 impl WeightedVegas {
     fn begin_anew(&mut self, path: &mut Path) {
-        path.measured_rate = 0.0;
+        path.coupled = 0;
         self.alpha = self.initial_alpha;
         self.weight = 1.0;
         self.queue_delay = 0;
@@ -69,11 +69,12 @@ impl WeightedVegas {
 
     /// Takes the share of `total_alpha` that the path's rate stands for.
     fn weigh(&mut self, path: &mut Member, rtt: Nanos) {
-        path.measured_rate = f64::from(path.cwnd) * SECOND as f64 / rtt as f64;
+        let rate = f64::from(path.cwnd) * SECOND as f64 / rtt as f64;
+        path.coupled = rate.to_bits();
         let established = path.paths.iter().filter(|path| path.established);
-        let total: f64 = established.map(|path| path.measured_rate).sum();
+        let total: f64 = established.map(|path| f64::from_bits(path.coupled)).sum();
         if total > 0.0 {
-            self.weight = path.measured_rate / total;
+            self.weight = rate / total;
         }
         self.alpha = ((self.weight * self.total_alpha) as u32).max(SMALLEST_ALPHA);
     }
@@ -134,7 +135,7 @@ impl CongestionControl for WeightedVegas {
         self.rounds.enter(state);
         match state {
             CaState::Open => self.begin_anew(path),
-            CaState::Loss => path.measured_rate = 0.0,
+            CaState::Loss => path.coupled = 0,
             _ => {}
         }
     }

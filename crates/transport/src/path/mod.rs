@@ -96,11 +96,13 @@ pub struct Path {
     pub acked: u64,
     /// Bytes acknowledged between the last two losses or since the last, whichever is more (OLIA's l_r).
     pub between_losses: u64,
-    /// Alpha of the connection, the same on each path; 0 if it must be computed again (LIA, variant mptcp.org).
-    pub linked_alpha: u64,
-    /// Packets a second in the last round trip that a controller measured (wVegas).
-    pub measured_rate: f64,
+    /// What a coupled controller keeps here for those of the other paths. LIA (variant mptcp.org): the alpha of the connection, the same on
+    /// each path; 0 if it must be computed again. wVegas: the packets a second in the last round trip, as the bits of an `f64`.
+    pub coupled: u64,
 }
+
+// Paths are indexed for each packet, which takes longer where their size is no power of two.
+const _: () = assert!(size_of::<Path>() == 128);
 
 impl Path {
     pub fn new(mss: u32, initial_window: u32) -> Self {
@@ -130,8 +132,7 @@ impl Path {
             paced: false,
             acked: 0,
             between_losses: 0,
-            linked_alpha: 0,
-            measured_rate: 0.0,
+            coupled: 0,
         }
     }
 

@@ -629,6 +629,7 @@ impl Socket {
     }
 
     /// A window that was not used for a timeout falls to the initial window, at once or by halves (RFC 5681 section 4.1).
+    #[cold]
     fn restart_after_idle(&mut self, cx: &mut Context<impl Options>) {
         let rto = self.rtt.rto(&cx.shared.config);
         let idle = cx.shared.now - self.last_sent_at;

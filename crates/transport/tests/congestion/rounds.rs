@@ -252,11 +252,11 @@ fn lias_kernel_has_one_alpha() {
         (path.cwnd, path.ssthresh) = (10, 5);
     }
     lab.round_of(0, 1);
-    let before = lab.paths[0].linked_alpha;
+    let before = lab.paths[0].coupled;
     lab.round_of(1, 400);
     assert!(lab.paths[1].cwnd > 10);
-    assert_ne!(lab.paths[0].linked_alpha, before);
-    assert_eq!(lab.paths[0].linked_alpha, lab.paths[1].linked_alpha);
+    assert_ne!(lab.paths[0].coupled, before);
+    assert_eq!(lab.paths[0].coupled, lab.paths[1].coupled);
 }
 
 /// Draft section 3: the largest window shrinks while another path is the best, but not below the threshold of its last loss, where slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -16,7 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "queues.py"
 
 @pytest.mark.parametrize("discipline", ["fq-codel", "pie"])
 def test_four_connections_wait_as_long_as_in_the_kernel(discipline: str) -> None:
-    """The other cases are in docs/queues.md."""
+    """The other cases are in docs/queues.md. With one seed in 170 two connections share one of fq-codel's queues."""
     try:
         supported()
         find()
@@ -24,7 +25,7 @@ def test_four_connections_wait_as_long_as_in_the_kernel(discipline: str) -> None
         pytest.skip(str(error))
     module = loaded(PAGE)
     scenario = module.described(discipline, "cubic", 4, 10, 20, seed=1)
-    ours, theirs = (module.waited(engine, scenario, 1) for engine in ("sim", "linux"))
+    ours, theirs = (median(module.waited(engine, scenario, seed) for seed in (1, 2, 3)) for engine in ("sim", "linux"))
     assert ours == pytest.approx(theirs, rel=module.TOLERANCE)
     # Each holds its own delay, so that agreeing means something.
     assert 0.005 < theirs < 0.020

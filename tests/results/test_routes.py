@@ -188,6 +188,13 @@ def test_a_queue_is_about_a_rate(link: str, found: list[str]) -> None:
     assert doubts(text + event) == []
 
 
+def test_a_rate_that_an_event_gives_limits_a_path() -> None:
+    text = TWO_PATHS.replace('rate = "10 Mbps"\n', "")
+    (doubt,) = doubts(text)
+    assert "no link between 10.0.1.1" in doubt
+    assert doubts(text + '\n[[event]]\nat = "1 s"\nlink = "server"\nrate = "5 Mbps"\n') == []
+
+
 TWO_SERVERS = """
 [host.client]
 [host.server]

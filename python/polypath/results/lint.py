@@ -64,31 +64,39 @@ def _media(plan: Mapping[str, Any]) -> Iterator[str]:
             yield f"medium '{medium['name']}' has no link"
 
 
-def _queues(plan: Mapping[str, Any]) -> Iterator[str]:
-    given: dict[int, set[str]] = {}
-    for event in plan.get("events", ()):
-        action = event["action"]
-        if action["kind"] == "link" and action.get("rate_bps") is not None:
-            ways = _WAYS if action["direction"] == "both" else (action["direction"],)
-            given.setdefault(action["link"], set()).update(ways)
-    for index, link in enumerate(plan["links"]):
-        rated = [way for way in _WAYS if link[way]["rate_bps"] is not None or way in given.get(index, ())]
-        # What a link says of both directions is about the one that has a rate.
-        used = [link[way]["queue"] for way in rated]
-        for way in _WAYS:
-            queue = link[way]["queue"]
-            if way not in rated and queue not in used and queue != _UNLIMITED:
-                yield f"link '{link['name']}' has a queue and no rate: packets take no time to send, so that none waits"
-
-
 _WAYS = ("forward", "backward")
 _UNLIMITED = {"kind": "drop-tail", "packets": None, "bytes": None}
 
 
+def _rated(plan: Mapping[str, Any]) -> set[tuple[int, str]]:
+    """The directions of links that have a rate at some time."""
+    found = {
+        (index, way) for index, link in enumerate(plan["links"]) for way in _WAYS if link[way]["rate_bps"] is not None
+    }
+    for event in plan.get("events", ()):
+        action = event["action"]
+        if action["kind"] == "link" and action.get("rate_bps") is not None:
+            found |= {(action["link"], way) for way in _WAYS if action["direction"] in ("both", way)}
+    return found
+
+
+def _queues(plan: Mapping[str, Any]) -> Iterator[str]:
+    rated = _rated(plan)
+    for index, link in enumerate(plan["links"]):
+        # What a link says of both directions is about the one that has a rate.
+        used = [link[way]["queue"] for way in _WAYS if (index, way) in rated]
+        for way in _WAYS:
+            queue = link[way]["queue"]
+            if (index, way) not in rated and queue not in used and queue != _UNLIMITED:
+                yield f"link '{link['name']}' has a queue and no rate: packets take no time to send, so that none waits"
+
+
 def _unbounded(plan: Mapping[str, Any], found: Sequence[Route]) -> Iterator[str]:
+    rated = _rated(plan)
     for route in found:
-        ways = (route.there, route.back)
-        if None not in ways and route.rate_bps(plan) is None and route.rate_bps(plan, reverse=True) is None:
+        if route.there is None or route.back is None:
+            continue
+        if not any((hop.link, hop.direction) in rated for path in (route.there, route.back) for hop in path.hops):
             name = plan["applications"][route.application]["name"]
             yield (
                 f"application '{name}': no link between {route.source} and {route.destination} has a rate, "

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::ids::Nanos;
-use crate::packet::Store;
+use crate::packet::{DropReason, Store};
 use crate::queue::{Discipline, Dropped, Queued, Verdict};
 
 /// Packets in order of arrival; a discipline by flow keeps packets itself.
@@ -25,6 +25,14 @@ impl Backlog {
         let packet = self.waiting.pop_front()?;
         self.bytes -= u64::from(packet.size);
         Some(packet)
+    }
+
+    /// Drops from the head what is beyond so many packets.
+    pub fn shorten(&mut self, most: u64, dropped: &mut Dropped) {
+        while self.waiting.len() as u64 > most {
+            let first = self.pop();
+            dropped.extend(first.map(|packet| (packet.slot, DropReason::QueueFull)));
+        }
     }
 
     /// The bytes of the packets that the discipline does not keep itself.

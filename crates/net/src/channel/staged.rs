@@ -12,7 +12,7 @@ use super::line::Contents;
 use super::serializer::{Bucket, Serializer};
 use super::trace::{Opportunities, Trace};
 use crate::ids::{NEVER, Nanos};
-use crate::packet::{DropReason, Store};
+use crate::packet::Store;
 use crate::queue::{Discipline, Dropped, Queued, Travel};
 
 #[derive(Debug)]
@@ -139,12 +139,8 @@ impl Staged {
 
     /// Drops from the head what the discipline holds no longer.
     pub fn shorten(&mut self, discipline: &Discipline, dropped: &mut Dropped) {
-        while self.waiting(discipline).0 > discipline.holds() {
-            let Some(packet) = self.backlog.pop() else {
-                break;
-            };
-            dropped.push((packet.slot, DropReason::QueueFull));
-        }
+        let most = discipline.holds().saturating_sub(self.head().0);
+        self.backlog.shorten(most, dropped);
     }
 
     /// As [`Backlog::sort_in`].

@@ -122,12 +122,7 @@ impl Wireless {
 
     /// Drops from the head what the discipline holds no longer.
     pub fn shorten(&mut self, discipline: &Discipline, dropped: &mut Dropped) {
-        while self.waiting(discipline).0 > discipline.holds() {
-            let Some(packet) = self.backlog.pop() else {
-                break;
-            };
-            dropped.push((packet.slot, DropReason::QueueFull));
-        }
+        self.backlog.shorten(discipline.holds(), dropped);
     }
 
     /// Takes an admitted packet.

@@ -93,7 +93,7 @@ fn check(seeds: std::ops::Range<u64>) -> Seen {
 /// Scenarios of campaigns that failed once, each by a rule of its own: a fallback after a repetition (two), data that reaches beyond the
 /// window, a group of segments of which a small one stayed behind, verdicts that were too strict (three), SACK blocks for which a packet
 /// had no room, a repetition that no longer fitted beside its options, and a late challenge ACK that reset a subflow.
-const ONCE_FAILED: [u64; 11] = [
+const ONCE_FAILED: [u64; 12] = [
     40_017_039,
     60_020_524,
     300_024_494,
@@ -105,6 +105,7 @@ const ONCE_FAILED: [u64; 11] = [
     400_044_212,
     600_056_527,
     600_208_588,
+    800_294_232,
 ];
 
 #[test]

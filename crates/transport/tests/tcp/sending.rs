@@ -497,6 +497,36 @@ fn upstream_follows_a_window_that_shrinks() {
     assert_eq!(left(&mut script)[0], (end + 640, MSS as u32, false));
 }
 
+/// A peer that is heard of while more waits than its window has room for, with keep-alive probes for one, does not stop the timer.
+#[test]
+fn upstream_uses_a_narrow_window_although_acknowledgements_come() {
+    let mut script = upstream();
+    script.write(2 * MSS);
+    script.drain();
+    let end = 1 + 2 * MSS;
+    let window = 640 >> script.peer.window_scale.unwrap_or(0);
+    script.run_for(100 * MS);
+    script.write(5_000);
+    script.drain();
+    script.run_for(100 * MS);
+    for _ in 0..3 {
+        script.inject(Segment {
+            window,
+            ..script.ack(end + 5_000)
+        });
+        script.run_for(100 * MS);
+    }
+    script.write(5_000);
+    for _ in 0..4 {
+        script.run_for(100 * MS);
+        script.inject(Segment {
+            window,
+            ..script.ack(end + 5_000)
+        });
+    }
+    assert_eq!(left(&mut script), [(end + 5_000, 640, true)]);
+}
+
 /// A peer that never offers a whole segment gets what it offers in two halves, without the timer (`tcp_bound_to_half_wnd`).
 #[test]
 fn upstream_fills_a_window_that_was_never_a_segment() {

@@ -58,11 +58,17 @@ impl Connection {
         if self.shared.softirq.is_none() {
             self.run_plain_writer();
         }
-        self.watch(self.send.unsent() > 0 && self.window_is_short(self.send.unsent()));
+        self.watch_buffers();
         debug_assert_eq!(
             self.send.buffers.as_ref().map(WriteQueue::unsent),
             Some(self.send.unsent())
         );
+    }
+
+    /// What waits may be more than a window admits that is not closed.
+    pub(super) fn watch_buffers(&mut self) {
+        let unsent = self.send.unsent();
+        self.watch(unsent > 0 && self.window_is_short(unsent));
     }
 
     pub(super) fn run_plain_writer(&mut self) {

@@ -122,19 +122,22 @@ impl Connection {
         }
         if self.send.buffers.is_some() {
             self.run_plain_writer();
-        } else if self.send.fragments.is_some() && self.session.multipath.is_some() {
-            if self
-                .send
-                .fragments
-                .as_ref()
-                .is_some_and(Fragments::delegated)
-            {
-                self.push_fragments();
+            self.watch_buffers();
+        } else {
+            if self.send.fragments.is_some() && self.session.multipath.is_some() {
+                if self
+                    .send
+                    .fragments
+                    .as_ref()
+                    .is_some_and(Fragments::delegated)
+                {
+                    self.push_fragments();
+                }
+                self.send.end_delegation();
+                self.run_writer();
             }
-            self.send.end_delegation();
-            self.run_writer();
+            self.watch_window();
         }
-        self.watch_window();
         if self.paced {
             self.settle_pacing();
         }

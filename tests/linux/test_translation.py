@@ -306,6 +306,18 @@ def test_where_nothing_is_opened_events_find_endpoints_without_a_task(
     assert files["event-0.batch"] == "mptcp endpoint change id 1 backup\n"
 
 
+@pytest.mark.parametrize("manager", ["default", "fullmesh", "ndiffports"])
+def test_a_server_whose_interface_is_a_backup_says_so(scenario: Callable[..., Scenario], manager: str) -> None:
+    """In its answer to MP_JOIN, for which the kernel looks among the endpoints."""
+    plan = scenario("pair").plan(None).data
+    node = next(index for index, each in enumerate(plan["nodes"]) if each["name"] == "server")
+    _managed(plan, node, manager)
+    plan["nodes"][node]["interfaces"][0]["backup"] = True
+    address = plan["nodes"][node]["interfaces"][0]["addresses"][0]
+    _, *endpoints = translate(plan)[1][f"mptcp-n{node}.batch"].splitlines()
+    assert endpoints[0] == f"mptcp endpoint add {address} id 1 dev eth0 backup"
+
+
 @pytest.mark.parametrize("manager", ["fullmesh", "ndiffports"])
 @pytest.mark.parametrize("action", [{"kind": "priority", "backup": True}, {"kind": "interface", "up": False}])
 def test_a_path_manager_in_user_space_follows_no_events(

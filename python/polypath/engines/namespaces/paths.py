@@ -90,10 +90,12 @@ def _passive(network: Network, kernel: Kernel, node: int, parameters: Mapping[st
 
 
 def _followed(network: Network, kernel: Kernel, node: int) -> Paths:
-    """Nothing is opened or announced. Where interfaces change, their addresses are endpoints without a task: only of
-    endpoints does the kernel send MP_PRIO and REMOVE_ADDR and close the subflows."""
+    """Nothing is opened or announced. Where interfaces change or are backups, their addresses are endpoints without a
+    task: only of endpoints does the kernel send MP_PRIO and REMOVE_ADDR, close the subflows, and answer MP_JOIN with
+    the backup flag (`mptcp_pm_is_backup`)."""
     plan = network.plan
-    if "clients" in plan or any(event["action"].get("node") == node for event in plan["events"]):
+    backups = any(interface["backup"] for interface in network.nodes[node]["interfaces"])
+    if backups or "clients" in plan or any(event["action"].get("node") == node for event in plan["events"]):
         return _endpoints(network, kernel, node, ())
     return Paths(kernel.most_subflows)
 

@@ -191,7 +191,6 @@ beside: kernel
 TIMES ?= 20
 
 sabotage: build
-	@.ci/need 'test -n "$$(find /usr/lib -name libfaketime.so.1)"' faketime
 	@.ci/need 'command -v unshare && command -v setpriv && command -v mount' util-linux mount
 	@$(BIN)/python -m tests.sabotage --times $(TIMES) --out docs/sabotage.md
 

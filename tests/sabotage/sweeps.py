@@ -286,38 +286,33 @@ def read_only(draw: random.Random, folder: Path) -> int:
         return disturbed(Place(folder / "home"), draw, blow)
 
 
+def _preloaded(name: str, folder: Path) -> Path:
+    library = folder / f"{name}.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, HERE / f"{name}.c"], check=True)
+    return library
+
+
 @sabotage("sweep-clock", "sweep", "a clock that jumps by up to ten years, back and forth, and kill -9")
 def clock(draw: random.Random, folder: Path) -> int:
-    library = next(Path("/usr/lib").rglob("libfaketime.so.1"), None)
-    if library is None:
-        raise Lost("libfaketime is not installed")
     folder.mkdir(parents=True, exist_ok=True)
     told = folder / "clock"
-    told.write_text("+0")
-    environment = {
-        "LD_PRELOAD": str(library),
-        "FAKETIME_TIMESTAMP_FILE": str(told),
-        "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
+    told.write_text("0")
+    library = _preloaded("clock", folder)
 
     def blow(process: subprocess.Popen[str], draw: random.Random, out: Path) -> None:
         for _ in range(draw.randint(1, 5)):
-            told.write_text(f"{draw.choice('+-')}{draw.randint(1, 3650)}d")
+            told.write_text(str(draw.choice((-1, 1)) * draw.randint(1, 3650) * 86_400))
             time.sleep(draw.uniform(0, 0.3))
         if draw.random() < 0.5:
             kill(process, draw, out)
 
-    return disturbed(Place(folder / "home"), draw, blow, **environment)
+    return disturbed(Place(folder / "home"), draw, blow, LD_PRELOAD=str(library), CLOCK_OFF=str(told))
 
 
 @sabotage("sweep-slow-disk", "sweep", "a disk on which each write, rename and sync takes up to 50 ms, and kill -9")
 def slow_disk(draw: random.Random, folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
-    library = folder / "slow.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, HERE / "slow.c"], check=True)
-
-    return disturbed(Place(folder / "home"), draw, kill, LD_PRELOAD=str(library))
+    return disturbed(Place(folder / "home"), draw, kill, LD_PRELOAD=str(_preloaded("slow", folder)))
 
 
 @sabotage("sweep-two-at-once", "sweep", "a second command for the same folder while the first one runs")

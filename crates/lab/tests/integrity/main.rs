@@ -92,7 +92,8 @@ fn check(seeds: std::ops::Range<u64>) -> Seen {
 
 /// Scenarios of campaigns that failed once, each by a rule of its own: a fallback after a repetition (two), data that reaches beyond the
 /// window, a group of segments of which a small one stayed behind, verdicts that were too strict (three), SACK blocks for which a packet
-/// had no room, a repetition that no longer fitted beside its options, and a late challenge ACK that reset a subflow.
+/// had no room, a repetition that no longer fitted beside its options, a late challenge ACK that reset a subflow, and a narrow window
+/// whose timer each packet stopped.
 const ONCE_FAILED: [u64; 12] = [
     40_017_039,
     60_020_524,

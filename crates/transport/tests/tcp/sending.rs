@@ -505,26 +505,19 @@ fn upstream_uses_a_narrow_window_although_acknowledgements_come() {
     script.drain();
     let end = 1 + 2 * MSS;
     let window = 640 >> script.peer.window_scale.unwrap_or(0);
-    script.run_for(100 * MS);
-    script.write(5_000);
-    script.drain();
-    script.run_for(100 * MS);
-    for _ in 0..3 {
+    let acknowledge = |script: &mut Script| {
+        script.run_for(100 * MS);
         script.inject(Segment {
             window,
-            ..script.ack(end + 5_000)
+            ..script.ack(end)
         });
-        script.run_for(100 * MS);
-    }
+    };
+    acknowledge(&mut script);
     script.write(5_000);
     for _ in 0..4 {
-        script.run_for(100 * MS);
-        script.inject(Segment {
-            window,
-            ..script.ack(end + 5_000)
-        });
+        acknowledge(&mut script);
     }
-    assert_eq!(left(&mut script), [(end + 5_000, 640, true)]);
+    assert_eq!(left(&mut script), [(end, 640, true)]);
 }
 
 /// A peer that never offers a whole segment gets what it offers in two halves, without the timer (`tcp_bound_to_half_wnd`).

@@ -65,7 +65,7 @@ impl Connection {
         );
     }
 
-    /// What waits may be more than a window admits that is not closed.
+    /// As [`Self::watch_window`], where a window that is open may be too narrow for what waits.
     pub(super) fn watch_buffers(&mut self) {
         let unsent = self.send.unsent();
         self.watch(unsent > 0 && self.window_is_short(unsent));

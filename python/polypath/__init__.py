@@ -10,10 +10,13 @@ polypath.plots.rate(recording)       # matplotlib's axes
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+#: That of typing would take longer to import than all of this module.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
     from polypath import labs, plots, sweep
     from polypath.capture import CaptureError
     from polypath.engines import EngineError

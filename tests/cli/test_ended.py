@@ -27,7 +27,7 @@ from ..processes import LIMIT_S, wait
 COMMAND = (
     sys.executable,
     "-c",
-    "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); from polypath.cli import main; main()",
+    "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); from polypath.command import main; main()",
 )
 
 #: Writes a file once it loops, and loops in the runs of odd seeds only.
@@ -211,6 +211,19 @@ def test_an_algorithm_that_catches_everything_ends_at_the_third_signal(home: Pat
     (home / "loop.py").write_text(LOOP)
     assert polypath(home, "run", "plain.toml", "--out", "out").returncode == 0
     assert not list((home / "out").glob(".*"))
+
+
+@pytest.mark.parametrize(("ignored", "code"), [(False, -signal.SIGINT), (True, 7)])
+def test_ctrl_c_ends_a_command_that_still_imports_its_parts_without_a_word(
+    tmp_path: Path, ignored: bool, code: int
+) -> None:
+    (tmp_path / "typer.py").write_text("import os, signal, sys\nos.kill(os.getpid(), signal.SIGINT)\nsys.exit(7)\n")
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    try:
+        ran = polypath(tmp_path, "labs")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (ran.returncode, ran.stderr) == (code, "")
 
 
 class TestFigures:

@@ -32,7 +32,7 @@ HEAVY = {"polars", "pydantic", "polypath._core", "polypath.engines", "polypath.r
 
 SCRIPT = """
 import sys
-from polypath.cli import main
+from polypath.command import main
 sys.argv = ["polypath", *sys.argv[1:]]
 try:
     main()

@@ -83,7 +83,8 @@ def table(outcomes: Sequence[Outcome]) -> list[str]:
         lines.append(
             f"| `{each.name}`: {what.what} | {each.trials:,} | {each.blows:,} | {len(each.lost) or 'nothing'} |"
         )
-    return lines
+    lost = [f"{each.name}, {line}" for each in outcomes for line in each.lost]
+    return [*lines, "", "```", *lost, "```"] if lost else lines
 
 
 def main() -> int:
@@ -105,8 +106,6 @@ def main() -> int:
     for what in kinds:
         outcomes.append(apart(what, given.seed, given.times * (CHEAPER_BY if what.area == CHEAP else 1)))
         print("\n".join(table(outcomes[-1:])[2:]), flush=True)
-        for line in outcomes[-1].lost:
-            print(f"  {line}", flush=True)
     if given.out:
         text = TEXT.read_text(encoding="utf-8").replace("{table}", "\n".join(table(outcomes)))
         given.out.write_text(text, encoding="utf-8")

@@ -135,7 +135,7 @@ _BETWEEN_COLLECTIONS: Final = 100_000
 
 
 def main() -> NoReturn:
-    """The entry point; ends the process."""
+    """Runs the command, and ends the process."""
     gc.set_threshold(_BETWEEN_COLLECTIONS)
     signals.install()
     console.encode_what_can_be()

@@ -1,0 +1,12 @@
+"""The command `polypath`, which Ctrl-C ends without a word before the command hears signals itself."""
+
+import signal
+
+
+def main() -> None:
+    """The entry point; ends the process."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from polypath.cli import main
+
+    main()

@@ -1,7 +1,8 @@
 """Waiting for processes, and finding those of a run's folder."""
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -40,17 +41,26 @@ def running(process: str) -> bool:
         return False
 
 
-def session(leader: int) -> list[str]:
-    """Processes of the session that run."""
-    found = []
+def _of_session(leader: int) -> Iterator[tuple[str, list[str]]]:
+    """Processes of the session, each with what follows its name in its stat."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             fields = (process / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         except OSError:
             continue
-        if int(fields[3]) == leader and running(process.name):
-            found.append(process.name)
-    return found
+        if int(fields[3]) == leader:
+            yield process.name, fields
+
+
+def session(leader: int) -> list[str]:
+    """Processes of the session that run."""
+    return [process for process, fields in _of_session(leader) if fields[0] != "Z"]
+
+
+def cpu_seconds(leader: int) -> float:
+    """CPU time of the session's processes and of those that they have collected."""
+    ticks = sum(int(each) for _, fields in _of_session(leader) for each in fields[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def captured(out: Path) -> int:

@@ -42,15 +42,15 @@ TRANSPORT: Final = Package(
         Stage(
             "`cargo test -p polypath-transport`",
             ("polypath-transport",),
-            60,
+            120,
             ("crates/transport/", "crates/wire/"),
             NEAR_TRANSPORT,
         ),
-        Stage("`cargo test -p polypath-lab`", ("polypath-lab",), 120, ("crates/", "Cargo."), RECORDED),
+        Stage("`cargo test -p polypath-lab`", ("polypath-lab",), 240, ("crates/", "Cargo."), RECORDED),
         Stage(
             "`cargo test -p polypath-interop --test noq`",
             ("polypath-interop",),
-            120,
+            240,
             ("crates/", "Cargo."),
             only="quic/",
             all=("--test", "noq"),
@@ -63,14 +63,14 @@ NET: Final = Package(
     "polypath-net",
     "crates/net/src/",
     (
-        Stage("`cargo test -p polypath-net`", ("polypath-net",), 60, ("crates/net/",), NEAR_NET),
-        Stage("`cargo test -p polypath-lab`", ("polypath-lab",), 120, ("crates/", "Cargo."), RECORDED),
+        Stage("`cargo test -p polypath-net`", ("polypath-net",), 120, ("crates/net/",), NEAR_NET),
+        Stage("`cargo test -p polypath-lab`", ("polypath-lab",), 240, ("crates/", "Cargo."), RECORDED),
     ),
 )
 
 
-#: Seconds in which a mutant is compiled.
-BUILD_LIMIT: Final = 1200
+#: Seconds of CPU time in which a mutant is compiled.
+BUILD_LIMIT: Final = 2400
 
 
 def mutants(package: Package) -> dict[str, dict[str, Any]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from . import page, rust
+from . import page, rust, shared
 from .page import Reason, Sample, described
 from .python import FAMILIES, where_types_are
 from .shared import ASLEEP, LATE, NOTICED, ROOT, UNBUILT, Verdict, draw, kept, wilson
@@ -50,6 +51,16 @@ def test_a_new_test_may_wake_and_a_new_code_begins_again() -> None:
         assert verdict(1, outcome).holds("code", "others") is not again
         assert verdict(1, outcome).holds("code", "tests")
         assert not verdict(1, outcome).holds("changed", "tests")
+
+
+@pytest.mark.parametrize(
+    ("script", "code"), [("raise SystemExit(3)", 3), ("while True: pass", None), ("import time; time.sleep(1)", 0)]
+)
+def test_tests_are_hung_once_they_took_too_much_cpu_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, code: int | None
+) -> None:
+    monkeypatch.setattr(shared, "TREE", tmp_path)
+    assert shared.ended([sys.executable, "-c", script], {}, 1) == code
 
 
 def test_the_page_counts_what_became_of_them(monkeypatch: pytest.MonkeyPatch) -> None:

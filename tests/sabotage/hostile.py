@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Of a call: its seconds on the wall, and bytes of its address space.
 LIMIT_S, LIMIT_BYTES = 120, 8 << 30
 EXITS = (0, 1, 2)
+INTERRUPTED = 130
 #: A tab and a line's end are none.
 CONTROLS = frozenset(map(chr, (*range(9), *range(11, 32), 127, *range(128, 160))))
 
@@ -90,8 +91,8 @@ def _limited() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def offered(folder: Path, *arguments: str, named: Sequence[str]) -> None:
-    """Runs a command over hostile files in its folder. Raises Lost."""
+def offered(folder: Path, *arguments: str, named: Sequence[str], exits: Sequence[int] = EXITS) -> None:
+    """Runs a command over hostile files in its folder, after which it ends with one of these codes. Raises Lost."""
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     try:
         done = subprocess.run(
@@ -106,7 +107,7 @@ def offered(folder: Path, *arguments: str, named: Sequence[str]) -> None:
     except subprocess.TimeoutExpired:
         raise Lost(f"{' '.join(arguments)} takes longer than {LIMIT_S} s") from None
     said, printed = done.stderr.decode(errors="replace"), done.stdout.decode(errors="replace")
-    if done.returncode not in EXITS:
+    if done.returncode not in exits:
         raise Lost(f"{' '.join(arguments)} ended with {done.returncode}: {said[-500:]}")
     if "Traceback" in said or "panicked" in said:
         raise Lost(f"{' '.join(arguments)}: {said[-800:]}")
@@ -229,8 +230,10 @@ def result(draw: random.Random, folder: Path) -> int:
     return 1
 
 
+#: It is Ctrl-C by another name.
+INTERRUPTS = "raise KeyboardInterrupt"
 BEHAVIOURS = (
-    "return 'no number'", "return 10 ** 30", "return -1", "raise SystemExit(0)", "raise KeyboardInterrupt",
+    "return 'no number'", "return 10 ** 30", "return -1", "raise SystemExit(0)", INTERRUPTS,
     "raise MemoryError", "raise RecursionError", "return self.select(view)",
     "view.paths.clear()", "return view", "del view.paths", "import sys; sys.exit(1)", "return True", "return 0.0",
     "raise Exception('\\x1b[2Jcleared')", "return [0]", "return float('nan')", "yield 0",
@@ -240,14 +243,15 @@ BEHAVIOURS = (
 @sabotage("hostile-scheduler", "files", "schedulers in Python that return, raise or call what they must not")
 def scheduler(draw: random.Random, folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
-    when = draw.randrange(200)
+    when, behaviour = draw.randrange(200), draw.choice(BEHAVIOURS)
     (folder / "own.py").write_text(
         "class Own:\n    calls = 0\n\n    def select(self, view):\n        self.calls += 1\n"
-        f"        if self.calls > {when}:\n            {draw.choice(BEHAVIOURS)}\n"
+        f"        if self.calls > {when}:\n            {behaviour}\n"
         "        return next((path.index for path in view.paths if path.ready), None)\n"
     )
     (folder / "linked.toml").write_text(LINKED + '\n[defaults]\nscheduler = "own.py:Own"\n')
-    offered(folder, "run", "linked.toml", named=["own.py", "Own", "linked.toml"])
+    exits = (0, INTERRUPTED) if behaviour == INTERRUPTS else EXITS
+    offered(folder, "run", "linked.toml", named=["own.py", "Own", "linked.toml"], exits=exits)
     return 1
 
 

@@ -95,7 +95,8 @@ impl FrameBuilder {
             addresses,
             &mut self.transport,
         )?;
-        self.frame(envelope, ip::protocol::TCP, CORRUPTED_TCP, out)
+        let corrupted = (CORRUPTED_TCP, self.payload.len());
+        self.frame(envelope, ip::protocol::TCP, corrupted, out)
     }
 
     /// A UDP datagram, `ports` source first, whose payload is a stretch of `stream`.
@@ -120,7 +121,8 @@ impl FrameBuilder {
             addresses,
             &mut self.transport,
         )?;
-        self.frame(envelope, ip::protocol::UDP, CORRUPTED_UDP, out)
+        let corrupted = (CORRUPTED_UDP, self.payload.len());
+        self.frame(envelope, ip::protocol::UDP, corrupted, out)
     }
 
     /// A UDP datagram of these bytes.
@@ -137,7 +139,8 @@ impl FrameBuilder {
         self.transport.clear();
         let addresses = (envelope.src, envelope.dst);
         udp::emit(ports.0, ports.1, bytes, addresses, &mut self.transport)?;
-        self.frame(envelope, ip::protocol::UDP, CORRUPTED_UDP, out)
+        let corrupted = (CORRUPTED_UDP, bytes.len());
+        self.frame(envelope, ip::protocol::UDP, corrupted, out)
     }
 
     /// An echo request or reply whose data is a stretch of `stream`.
@@ -157,7 +160,8 @@ impl FrameBuilder {
         let addresses = (envelope.src, envelope.dst);
         icmp::emit(echo, &self.payload, addresses, &mut self.transport)?;
         let protocol = icmp::Version::of(envelope.src).protocol();
-        self.frame(envelope, protocol, CORRUPTED_ICMP, out)
+        let corrupted = (CORRUPTED_ICMP, self.payload.len());
+        self.frame(envelope, protocol, corrupted, out)
     }
 
     /// The report that `packet`, an IP packet of which as much is quoted as the report has room for, is longer than `mtu`.
@@ -179,7 +183,8 @@ impl FrameBuilder {
         let message = icmp::Message::TooBig { mtu };
         icmp::emit(message, &self.payload, addresses, &mut self.transport)?;
         let protocol = icmp::Version::of(envelope.src).protocol();
-        self.frame(envelope, protocol, CORRUPTED_ICMP, out)
+        let corrupted = (CORRUPTED_ICMP, self.payload.len());
+        self.frame(envelope, protocol, corrupted, out)
     }
 
     fn fill(&mut self, stream: u64, stretch: Payload) {
@@ -244,18 +249,19 @@ impl FrameBuilder {
         dss_checksum(dsn, subflow_seq, len, &self.payload)
     }
 
-    /// Puts the transport's bytes into an IP packet and the packet into a frame.
+    /// Puts the transport's bytes into an IP packet and the packet into a frame. What is corrupted is the first byte of
+    /// so many of payload, and where there is none the byte of the header at that place.
     fn frame(
         &mut self,
         envelope: &Envelope,
         protocol: u8,
-        corrupted_without_payload: usize,
+        (in_header, payload): (usize, usize),
         out: &mut Vec<u8>,
     ) -> Result<(), EmitError> {
         let (header, ethertype) = ip_header(envelope, protocol)?;
         if envelope.corrupted {
-            let at = match self.payload.len() {
-                0 => corrupted_without_payload,
+            let at = match payload {
+                0 => in_header,
                 len => self.transport.len() - len,
             };
             self.transport[at] ^= 0xff;

@@ -208,3 +208,27 @@ fn a_refused_frame_leaves_nothing() {
     assert!(matches!(error, Err(EmitError::TooLong { .. })), "{error:?}");
     assert_eq!(frame, [1]);
 }
+
+#[test]
+fn a_corrupted_datagram_differs_in_its_first_byte_whatever_the_packet_before_it_was() {
+    let bytes = [7; 40];
+    for before in [0, 10, 1400] {
+        let mut builder = FrameBuilder::new();
+        let segment = with_mapping(before, before.into(), false);
+        builder
+            .tcp(&v4(), (1, 2), &segment, STREAM, None, &mut Vec::new())
+            .unwrap();
+        let [whole, corrupted] = [false, true].map(|corrupted| {
+            let mut frame = Vec::new();
+            let envelope = Envelope { corrupted, ..v4() };
+            builder
+                .udp_bytes(&envelope, (1, 2), &bytes, &mut frame)
+                .unwrap();
+            frame
+        });
+        let differs: Vec<usize> = (0..whole.len())
+            .filter(|&at| whole[at] != corrupted[at])
+            .collect();
+        assert_eq!(differs, [whole.len() - bytes.len()], "after {before} bytes");
+    }
+}

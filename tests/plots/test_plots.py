@@ -221,6 +221,18 @@ def test_a_burst_of_reassembled_data_is_cut_off_and_said(recording: Recording) -
     assert "cut off" not in smooth.get_title(loc="right")
 
 
+def test_what_is_delivered_is_not_cut_off_where_no_subflow_counts_what_arrives(recording: Recording) -> None:
+    """As of QUIC's datagrams."""
+    none = pl.lit(0, pl.UInt64)
+    subflows = recording.table("subflows").with_columns(received_bytes=none)
+    ends = recording.table("subflow_ends").with_columns(server_received_bytes=none)
+    tables = {**recording.tables, "subflows": subflows, "subflow_ends": ends}
+    axes = plots.rate(replace(recording, tables=tables), connection="iperf")
+    most = max(numbers(axes.lines[0].get_ydata()))
+    assert axes.get_ylim()[1] == pytest.approx(1.05 * most)
+    assert not [line for line in axes.lines if line.get_gid() == "cut"]
+
+
 def test_runs_share_axes_as_a_line_each(recording: Recording) -> None:
     axes = plots.rate(recording, connection="iperf", label="one")
     plots.rate(recording, ax=axes, connection="iperf", label="two")

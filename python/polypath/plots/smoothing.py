@@ -115,7 +115,8 @@ def limit(ax: Axes, curve: Rates, arrived: Floats, tint: str, *, stacked: bool) 
     peak = max((float(each.rates.mbps.max()) for each in curves if each.rates.mbps.size), default=0.0)
     # copies arrive, too, and are not delivered
     drawn = max(peak, *(each.usual for each in curves if each.stacked), 0.0)
-    top = 1.05 * (drawn if peak <= _NEAR * usual else usual)
+    # of QUIC's datagrams no subflow's share is known
+    top = 1.05 * (drawn if usual == 0 or peak <= _NEAR * usual else usual)
     if top > 0:
         ax.set_ylim(0, top)
     for line in [line for line in ax.lines if line.get_gid() == "cut"]:

@@ -290,6 +290,15 @@ def test_connections_side_by_side_are_streams_of_one_test(ran: Ran) -> None:
     assert second["end"]["streams"][0]["receiver"]["bytes"] == own[1]
 
 
+@pytest.mark.parametrize(("size", "back", "reverse"), [("1 MB", "3 MB", 1), ("3 MB", "1 MB", 0)])
+def test_a_two_way_transfer_is_the_direction_that_carried_more(ran: Ran, size: str, back: str, reverse: int) -> None:
+    recording = ran(f'kind = "bulk"\nsize = "{size}"\nreverse_size = "{back}"\n')
+    found = iperf3.document(recording, "iperf")
+    test = found["start"]["test_start"]
+    assert (test["reverse"], test["bytes"]) == (reverse, 3_000_000)
+    assert found["end"]["sum_received"]["bytes"] == 3_000_000
+
+
 def test_one_of_several_transfers_has_to_be_named(ran: Ran) -> None:
     back = '[[application]]\nname = "back"\nkind = "bulk"\nduration = "2 s"\nreverse = true\n'
     ping = '[[application]]\nname = "ping"\nkind = "ping"\n'

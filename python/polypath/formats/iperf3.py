@@ -167,6 +167,8 @@ def _start(recording: Recording, streams: Sequence[_Stream]) -> dict[str, Any]:
     rate = work.get("rate_bps") or 0
     duration = work.get("duration_ns")
     block = work.get("block_bytes")
+    back = None if first.is_sent_by_client else work.get("reverse_bytes")
+    size = work.get("size_bytes") if back is None else back
     seen = recording.plan.get("capture", {}).get("start_unix_ns")
     return {
         "connected": [_connected(each) for each in streams],
@@ -184,7 +186,7 @@ def _start(recording: Recording, streams: Sequence[_Stream]) -> dict[str, Any]:
             **({} if block is None else {"blksize": block}),
             "omit": 0,
             "duration": 0 if duration is None else _whole(duration / SECOND),
-            "bytes": work.get("size_bytes") or 0,
+            "bytes": size or 0,
             "blocks": 0,
             "reverse": int(not first.is_sent_by_client),
             "tos": 0,

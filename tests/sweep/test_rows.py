@@ -55,6 +55,13 @@ def test_a_row_sets_what_its_columns_say(written: Path) -> None:
     assert axis.numbers() == ("", [0, 1, 10])
 
 
+def test_a_setting_fixes_the_axis_at_one_row(written: Path) -> None:
+    (_, point, _) = points(Scenario.load(written))
+    assert Scenario.load(written).with_settings(["point=1"]).plan() == point.plan
+    with pytest.raises(ScenarioError, match=r"^--set point=2: the axis has no value '2'; it has 0, 1, 10$"):
+        Scenario.load(written).with_settings(["point=2"])
+
+
 def test_an_empty_cell_leaves_a_setting_as_it_is(written: Path) -> None:
     (axis,) = Scenario.load(written).axes
     assert ["link.path0.loss" in value.settings for value in axis.values] == [False, True, False]

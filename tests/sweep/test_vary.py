@@ -142,6 +142,20 @@ def test_labels_of_a_named_axis_are_chosen(plain: str) -> None:
         scenario.with_axes(["loss=wify"])
 
 
+def test_a_setting_fixes_a_named_axis_at_one_of_its_values(plain: str) -> None:
+    loss = '[vary.loss]\nnone = {}\nwifi = { "link.path0.loss" = "2 %", "link.path0.delay" = "9 ms" }'
+    scenario = parsed(plain, f"seeds = 2\n{loss}")
+    fixed = scenario.with_settings(["link.path0.delay=7 ms", "loss=wifi"])
+    assert labels(fixed) == {"seed": ["1", "2"]}
+    changed = ["link.path0.loss=2 %", "link.path0.delay=7 ms"]
+    assert fixed.with_settings(["seed=1"]) == Scenario.parse(plain, "small.toml").with_settings(changed)
+    assert scenario.with_settings(["loss=none"]) == parsed(plain, "seeds = 2")
+    with pytest.raises(ScenarioError, match=r"^--set loss=wify: the axis has no value 'wify'; did you mean 'wifi'\?$"):
+        scenario.with_settings(["loss=wify"])
+    with pytest.raises(ScenarioError, match=r"^--set loss: a setting is PATH=VALUE"):
+        scenario.with_settings(["loss"])
+
+
 @pytest.mark.parametrize("given", ["seed", "=1", "seed=", "link.path0.rate=1 Mbps,,2 Mbps"])
 def test_no_axis(scenario: Scenario, given: str) -> None:
     with pytest.raises(ScenarioError, match=r"^--vary .*: an axis is PATH=VALUE,VALUE, such as"):

@@ -146,9 +146,17 @@ class Scenario(Tables):
     def with_settings(self, settings: list[str]) -> Self:
         """A scenario with single values changed, "link.path0.rate=10 Mbps"; raises ScenarioError.
 
-        A path names tables by their keys, applications by name or number, events and routes by number (from 1).
+        A path names tables by their keys, applications by name or number, events and routes by number (from 1). The
+        name of an axis that has one, "loss=wifi", fixes it at the value with that label, which other settings change.
         """
-        return self._set([Setting.parse(text) for text in settings]) if settings else self
+        found, single = self, []
+        for text in settings:
+            name, equals, label = (part.strip() for part in text.partition("="))
+            if equals and name not in type(self).model_fields and isinstance(self.vary.get(name), dict):
+                found = found._fixed(name, label, f"--set {text}")
+            else:
+                single.append(Setting.parse(text))
+        return found._set(single) if single else found
 
     def with_more(self, group: Literal["application", "event"], added: Sequence[Mapping[str, Any]]) -> Self:
         """A scenario with more applications or events, each as a file's table would give it; raises ScenarioError."""
@@ -187,10 +195,22 @@ class Scenario(Tables):
 
     def at(self, values: Sequence[Value]) -> Self:
         """The scenario at one point of its sweep, without axes. Raises ScenarioError for values that do not fit."""
-        given = [one for value in values for one in setting.made(value.settings, None)]
-        base = type(self).model_construct(**{**dict(self), "vary": {}}, _fields_set=self.model_fields_set - {"vary"})
+        return self._at(values, {}, None)
+
+    def _at(self, values: Sequence[Value], vary: Mapping[str, Any], origin: str | None) -> Self:
+        given = [one for value in values for one in setting.made(value.settings, origin)]
+        fields = self.model_fields_set if vary else self.model_fields_set - {"vary"}
+        base = type(self).model_construct(**{**dict(self), "vary": vary}, _fields_set=fields)
         base._written = self._written
         return base._set(given) if given else base
+
+    def _fixed(self, name: str, label: str, origin: str) -> Self:
+        """The scenario at one value of the axis, with the other axes."""
+        (axis,) = [axis for axis in self.axes if axis.name == name]
+        values = [value for value in axis.values if value.label == label]
+        if not values:
+            raise varying.no_value(label, axis.labels, origin)
+        return self._at(values, {key: given for key, given in self.vary.items() if key != name}, origin)
 
     def _set(self, settings: Sequence[Setting]) -> Self:
         data, origins = self._applied(settings)

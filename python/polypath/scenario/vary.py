@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, prod
 from typing import Annotated, Any
@@ -178,10 +178,15 @@ def _same(key: str, name: str) -> bool:
 def _chosen(axis: Mapping[str, Any], labels: list[str], text: str) -> dict[str, Any]:
     for word in labels:
         if word not in axis:
-            hint = units.nearest(word, axis)
-            message = f"the axis has no value '{word}'" + ("" if hint else f"; it has {', '.join(axis)}")
-            raise ScenarioError(message, f"--vary {text}", hint=hint)
+            raise no_value(word, list(axis), f"--vary {text}")
     return {word: axis[word] for word in labels}
+
+
+def no_value(label: str, known: Sequence[str], origin: str) -> ScenarioError:
+    """That an axis has no value with that label."""
+    hint = units.nearest(label, known)
+    message = f"the axis has no value '{label}'" + ("" if hint else f"; it has {', '.join(known)}")
+    return ScenarioError(message, origin, hint=hint)
 
 
 def _split(text: str) -> list[str]:

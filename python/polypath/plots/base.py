@@ -31,7 +31,7 @@ class Kind:
     shows: Callable[[Recording, Any], bool]
     of: Scope = "connection"
     #: What a run must have for it.
-    needs: str = "a connection that carried something"
+    needs: str = "a connection of TCP or QUIC that carried something"
     #: The label of its horizontal axis: panels that share it stand one above the other.
     across: str = TIME
     #: Whether several runs go on the same axes.

@@ -56,6 +56,29 @@ fn a_new_rate_holds_for_the_remaining_bits() {
 }
 
 #[test]
+fn a_link_that_gets_a_rate_has_a_queue_with_its_limit_from_then_on() {
+    for config in paths() {
+        let mut pair = Pair::new(ChannelConfig {
+            rate_bps: None,
+            queue: drop_tail(Some(2), None),
+            ..config
+        });
+        pair.send(&[1000; 5]);
+        let change = Change {
+            rate: Some(8_000_000),
+            ..Change::default()
+        };
+        pair.network.schedule(MS, FORWARD, change).unwrap();
+        pair.run(5 * MS);
+        assert_eq!(pair.delivered().len(), 5);
+        pair.send(&[1000; 5]);
+        pair.run(20 * MS);
+        let dropped: Vec<u32> = pair.dropped().iter().map(|(_, body, _)| *body).collect();
+        assert_eq!(dropped, [8, 9]);
+    }
+}
+
+#[test]
 fn a_new_delay_is_for_packets_that_enter_later_and_keeps_the_order() {
     for config in paths() {
         for (delay, third) in [(5 * MS, 9 * MS), (0, 5 * MS)] {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{FORWARD, MS, Pair, config};
-use polypath_net::{Change, ChannelConfig, Ecn, Output};
+use polypath_net::{Change, ChannelConfig, ChannelId, Ecn, Network, NodeKind, Output, Topology};
 
 #[test]
 fn timers_fire_once_at_the_time_they_were_last_set_to() {
@@ -136,4 +136,30 @@ fn the_clock_goes_forward_only_and_not_past_an_event() {
     assert_eq!(pair.network.poll(0, &mut ()), None);
     pair.run(2 * MS);
     assert_eq!(pair.delivered(), [(MS + 7, 0)]);
+}
+
+/// Over two links of 1 ms each, the second of which nothing takes after the cut.
+#[test]
+fn a_packet_on_a_route_that_is_cut_ends_at_the_next_node() {
+    for cut_at in [0, 3 * MS / 2, 5 * MS / 2] {
+        let mut topology = Topology::new();
+        let kinds = [NodeKind::Host, NodeKind::Switch, NodeKind::Host];
+        let nodes = kinds.map(|kind| topology.add_node(kind));
+        let path: Vec<ChannelId> = nodes
+            .windows(2)
+            .map(|ends| {
+                let [a, b] = [ends[0], ends[1]].map(|node| topology.add_interface(node));
+                topology.connect(a, b, config(), config()).unwrap().0
+            })
+            .collect();
+        let mut network: Network<u32> = Network::new(topology, 1);
+        let route = network.lay(&path).unwrap();
+        network.inject(route, 1000, 0, Ecn::NotEct, 7, &mut ());
+        network.step_until(cut_at, &mut ());
+        network.cut(route);
+        network.step_until(10 * MS, &mut ());
+        let ended: Vec<u64> = network.drain_egress().map(|(at, _)| at).collect();
+        let on_the_second = cut_at > 2 * MS;
+        assert_eq!(ended, [if on_the_second { 4 * MS } else { 2 * MS }]);
+    }
 }

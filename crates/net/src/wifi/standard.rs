@@ -407,6 +407,16 @@ mod tests {
         assert_eq!(short.ppdu(1538), 212_000);
         let two = rate("802.11n", NARROW, 8 + 7).expect("130 Mbit/s");
         assert_eq!(two.ppdu(0), 40_000 + 4_000);
+        // Above 300 Mbit/s 802.11n has two encoders: ceil((16 + 8 * 267 + 2 * 6) / 2160) = 2 symbols, and 1 of a byte less (19.3.11.4).
+        let wide = Phy {
+            width: 40,
+            ..NARROW
+        };
+        let encoders = rate("802.11n", wide, 3 * 8 + 7).expect("540 Mbit/s");
+        assert_eq!(
+            [266, 267].map(|bytes| encoders.ppdu(bytes)),
+            [52_000, 56_000]
+        );
         let vht = rate("802.11ac", NARROW, 8).expect("78 Mbit/s");
         assert_eq!(vht.ppdu(0), 40_000 + 4_000);
     }

@@ -317,7 +317,9 @@ fn datagrams_arrive_or_not_and_hold_no_stream_up() {
     pair.run_until(5 * SECOND, |_| false);
     assert_eq!(pair.read[1], 50_000);
     let server = pair.server_mut();
+    assert!(server.has_datagrams());
     let arrived = server.received_datagrams();
+    assert!(!server.has_datagrams());
     assert_eq!(arrived.len(), 39, "what is lost is not repeated");
     assert!(arrived.iter().all(|(_, len)| *len == 900));
 }

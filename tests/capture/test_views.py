@@ -91,6 +91,23 @@ def test_a_file_that_has_every_packet_twice(small: Small, expected: list[tuple[A
     assert any("in a file twice" in note for note in told.notes)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_subflow_through_a_nat_counts_once(tmp_path: Path, order: int) -> None:
+    settings = ["duration=2 s", 'link.path1.middlebox={name = "nat"}']
+    known, files = captured("aggregation", "mptcp", settings, tmp_path)
+    told = trace(files[::order])
+    (of,) = metrics.connections(told.recording)
+    found, ours = (
+        {row["source"]: row["server_received_bytes"] for row in each.table("subflow_ends").iter_rows(named=True)}
+        for each in (told.recording, known)
+    )
+    assert found.keys() == {"10.0.0.1", "10.0.1.1"} == ours.keys()
+    assert found == pytest.approx(ours, rel=0.03)
+    beyond = "flows that are a subflow seen from beyond something that changes addresses, and are left out: 1"
+    assert beyond in told.notes
+    assert beyond not in trace(files[1:]).notes
+
+
 def test_one_host_alone(tmp_path: Path) -> None:
     """Who receives tells by acknowledgements; what the sender did is known."""
     known, files = captured("scheduler-http", "rtt-1MB", ["application.http.size=500 kB"], tmp_path)

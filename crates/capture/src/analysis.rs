@@ -27,8 +27,8 @@ pub struct Analysis<'a> {
     hosts: &'a Hosts,
     zero_ns: i64,
     flows: Flows,
-    /// Connection and subflow of each flow.
-    places: Vec<(usize, usize)>,
+    /// Connection and subflow of each flow, but of those that another flow stands for.
+    places: Vec<Option<(usize, usize)>>,
     pub connections: Vec<Connection>,
     pub recording: Recording,
     pub end_ns: i64,
@@ -45,13 +45,13 @@ impl<'a> Analysis<'a> {
         hosts: &'a Hosts,
         settings: Settings,
     ) -> Self {
-        let mut places = vec![(0, 0); survey.found.len()];
+        let mut places = vec![None; survey.found.len()];
         let connections: Vec<_> = joined
             .into_iter()
             .enumerate()
             .map(|(number, info)| {
                 for (at, subflow) in info.subflows.iter().enumerate() {
-                    places[subflow.flow] = (number, at);
+                    places[subflow.flow] = Some((number, at));
                 }
                 Connection::new(info, survey)
             })
@@ -91,7 +91,9 @@ impl<'a> Analysis<'a> {
         let now = self.relative(packet.time_ns);
         self.end_ns = self.end_ns.max(now);
         let (flow, forward) = self.flows.locate(packet);
-        let (number, at) = self.places[flow];
+        let Some((number, at)) = self.places[flow] else {
+            return;
+        };
         self.sample_before(number, now);
         let subflow = &self.connections[number].subflows[at].info;
         // 0: the client sends.

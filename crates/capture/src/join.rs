@@ -59,6 +59,8 @@ pub struct Connection {
     pub first_ns: i64,
     /// Its keys are those of a connection before it, which was seen from elsewhere.
     pub twice: bool,
+    /// Flows that are a subflow of its own, seen from beyond something that changes addresses.
+    pub beyond: u64,
 }
 
 /// A connection that a token may name.
@@ -74,7 +76,7 @@ pub fn join(survey: &Survey) -> Vec<Connection> {
     let mut connections: Vec<Connection> = Vec::new();
     let mut named: BTreeMap<u32, Vec<Named>> = BTreeMap::new();
     let mut keys: Vec<[Option<u64>; 2]> = Vec::new();
-    let (joins, initials): (Vec<_>, Vec<_>) = (0..survey.found.len()).partition(|&flow| {
+    let (mut joins, initials): (Vec<_>, Vec<_>) = (0..survey.found.len()).partition(|&flow| {
         survey
             .flow(flow)
             .join
@@ -125,8 +127,10 @@ pub fn join(survey: &Survey) -> Vec<Connection> {
             initial_data: own.map(|key| Some(version?.initial_data_sequence(key?))),
             first_ns: surveyed.first_ns,
             twice,
+            beyond: 0,
         });
     }
+    joins.sort_by_key(|&flow| (survey.flow(flow).first_ns, flow));
     for flow in joins {
         let surveyed = survey.flow(flow);
         let token = surveyed
@@ -164,11 +168,20 @@ pub fn join(survey: &Survey) -> Vec<Connection> {
                 initial_data: [None; 2],
                 first_ns: surveyed.first_ns,
                 twice: false,
+                beyond: 0,
             });
             continue;
         };
         let client = if found.client { 1 - opener } else { opener };
         let connection = &mut connections[found.connection];
+        if connection
+            .subflows
+            .iter()
+            .any(|other| is_beyond(survey.flow(other.flow), surveyed))
+        {
+            connection.beyond += 1;
+            continue;
+        }
         let how = if connection.subflows[0].joined == Joined::Unknown {
             Joined::Unknown
         } else {
@@ -219,6 +232,16 @@ fn is_of_one_connection(a: &Surveyed, b: &Surveyed) -> bool {
         .iter()
         .all(|&[of_a, of_b]| near(a.lowest[of_a], b.lowest[of_b]));
     one && !same && shares_a_file(a, b)
+}
+
+/// Whether two flows with one token are one subflow, on both sides of something that changes addresses: the nonces are the same.
+fn is_beyond(a: &Surveyed, b: &Surveyed) -> bool {
+    let nonces = |of: &Surveyed| {
+        let opener = client_of(of);
+        let join = of.join?;
+        Some((join.nonces[opener]?, join.nonces[1 - opener]?))
+    };
+    nonces(a).is_some() && nonces(a) == nonces(b) && !shares_a_file(a, b)
 }
 
 fn shares_a_file(a: &Surveyed, b: &Surveyed) -> bool {

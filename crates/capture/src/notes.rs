@@ -111,6 +111,16 @@ impl Told {
                  each shown as it was seen"
             ));
         }
+        let beyond: u64 = analysis
+            .connections
+            .iter()
+            .map(|connection| connection.info.beyond)
+            .sum();
+        if beyond > 0 {
+            notes.push(format!(
+                "flows that are a subflow seen from beyond something that changes addresses, and are left out: {beyond}"
+            ));
+        }
         let unseen: u64 = analysis
             .connections
             .iter()

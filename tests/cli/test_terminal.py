@@ -70,6 +70,27 @@ def test_a_stream_whose_last_block_came_long_before_its_end_did_not_fall_silent(
     assert list(notes.of(made, iperf, metrics.subflows(made, iperf))) == []
 
 
+FAST = """
+duration = "1 s"
+host = { client = {}, server = {} }
+link.fibre = { ends = ["client", "server"], rate = "10 Gbps", delay = "10 us" }
+application = [
+    { kind = "ping", count = 2, interval = "100 ms" },
+    { kind = "cbr", rate = "1 Mbps" },
+    { kind = "bulk", size = "1 MB" },
+]
+"""
+
+
+def test_microseconds_are_not_printed_as_nothing(polypath: Any, tmp_path: Path) -> None:
+    (tmp_path / "fast.toml").write_text(FAST)
+    printed = polypath("run", tmp_path / "fast.toml").out
+    assert "2 requests, delay median 0.0202 ms, 95th percentile 0.0202 ms, longest 0.0202 ms" in printed
+    assert "mean delay 0.011 ms" in printed
+    (row,) = [line for line in printed.splitlines() if " → " in line]
+    assert " 0.021 " in row
+
+
 MESSAGES = """
 duration = "2 s"
 host = { client = {}, server = {} }

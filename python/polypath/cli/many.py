@@ -17,6 +17,7 @@ from rich.table import Table
 from polypath.cli.console import out, table
 from polypath.cli.sparkline import sparkline
 from polypath.results import Recording, metrics
+from polypath.results.wording import significant
 
 #: With more connections or subflows than this, these have no row of their own.
 ROWS: Final = 40
@@ -190,4 +191,4 @@ def _number(value: float) -> str:
     """Two decimals, more for a value that would be nothing with them, none where they say nothing."""
     if value >= 1000:
         return f"{value:,.0f}"
-    return f"{value:.2f}" if value >= 0.1 or value == 0 else f"{value:.2g}"
+    return f"{value:.2f}" if value >= 0.1 or value == 0 else significant(value, 2)

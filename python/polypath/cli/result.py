@@ -12,6 +12,7 @@ from polypath.cli import many
 from polypath.cli.console import GAP, out, table
 from polypath.cli.sparkline import WIDTH, means, sparkline
 from polypath.results import Recording, further, metrics, notes
+from polypath.results.wording import milliseconds, significant
 
 _HEADINGS: Final = ("connection", "transport", "Mbps", "share", "RTT ms", "resent")
 _NUMBERS: Final = frozenset(_HEADINGS[2:])
@@ -91,7 +92,7 @@ def _subflow(
         subflow.interface,
         _mbps(subflow.bytes * 8e9 / passed) if passed > 0 and counted else "",
         f"{subflow.share:.1%}" if counted else "",
-        f"{fmean(samples) / 1000:.1f}" if samples else "",
+        milliseconds(1000 * fmean(samples)) if samples else "",
         f"{subflow.resent:.2%}" if counted and subflow.resent is not None else "",
     )
 
@@ -99,7 +100,7 @@ def _subflow(
 def _mbps(bits_per_second: float) -> str:
     """Two decimals, more for a rate that would be nothing with them."""
     rate = bits_per_second / 1e6
-    return f"{rate:.2f}" if rate >= 0.1 or rate == 0 else f"{rate:.2g}"
+    return f"{rate:.2f}" if rate >= 0.1 or rate == 0 else significant(rate, 2)
 
 
 def _print_table(found: further.Table, title: str) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from polypath.results import Recording, legs, metrics, pages, video
 from polypath.results.metrics import SECOND
+from polypath.results.wording import milliseconds, significant
 
 _SILENT_NS: Final = SECOND
 """A pause at the end that is worth a word."""
@@ -65,9 +66,9 @@ def _datagrams(recording: Recording, connection: metrics.Connection) -> Iterator
     elif found.sent:
         yield f"{(found.sent - found.received) / found.sent:.2%} lost"
     if found.delay_mean_ns is not None:
-        yield f"mean delay {found.delay_mean_ns / 1e6:.1f} ms"
+        yield f"mean delay {milliseconds(found.delay_mean_ns)} ms"
     if found.jitter_ns is not None:
-        yield f"jitter {found.jitter_ns / 1e6:.2g} ms"
+        yield f"jitter {significant(found.jitter_ns / 1e6, 2)} ms"
 
 
 def _video(recording: Recording, connection: metrics.Connection) -> Iterator[str]:
@@ -137,7 +138,7 @@ def _ending(recording: Recording, connection: metrics.Connection) -> Iterator[st
 
 def _delay(known: metrics.Delays, part: float, lost: str) -> str:
     found = known.quantile(part)
-    return lost if found is None else f"{found / 1e6:.1f} ms"
+    return lost if found is None else f"{milliseconds(found)} ms"
 
 
 def _seconds(time_ns: int) -> str:

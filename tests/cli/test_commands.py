@@ -70,7 +70,7 @@ def test_an_imported_topology_of_mininet_runs(polypath: Any, tmp_path: Path) -> 
     ran = polypath("run", out)
     assert ran.code == 0
     assert " → 10.0.0.3:" in ran.out
-    assert ran.out.count("1 requests, delay median 20.") == 6
+    assert ran.out.count("1 request, delay median 20.") == 6
 
 
 def test_import_gives_a_scenario(polypath: Any, tmp_path: Path) -> None:

@@ -313,7 +313,7 @@ def test_one_of_several_transfers_has_to_be_named(ran: Ran) -> None:
         iperf3.document(lone)
 
 
-def test_the_commands_print_and_write_it(ran: Ran, tmp_path: Path) -> None:
+def test_the_commands_print_and_write_it(ran: Ran, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "one.toml"
     path.write_text(SCENARIO + TIMED)
     recording = ran(TIMED)
@@ -325,6 +325,7 @@ def test_the_commands_print_and_write_it(ran: Ran, tmp_path: Path) -> None:
     assert json.loads(summed.stdout) == polypath.summary(recording)
     recording.save(tmp_path / "run")
     export("iperf3", tmp_path / "run", tmp_path / "run.json", "iperf")
+    assert capsys.readouterr().err.startswith("1 stream in ")
     assert json.loads((tmp_path / "run.json").read_text())["end"] == expected["end"]
     with pytest.raises(InputError, match="--application is of iperf3; csv has all of them"):
         export("csv", tmp_path / "run", tmp_path / "tables", "iperf")

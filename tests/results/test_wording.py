@@ -2,7 +2,16 @@
 
 import pytest
 
-from polypath.results.wording import milliseconds, significant
+from polypath.results.wording import counted, milliseconds, significant
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(0, "0 requests"), (1, "1 request"), (2, "2 requests"), (1000, "1,000 requests")]
+)
+def test_one_is_not_plural(number: int, words: str) -> None:
+    assert counted(number, "request") == words
+    several = counted(number, "change of rate", "changes of rate")
+    assert several == f"{number:,} {'change of rate' if number == 1 else 'changes of rate'}"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from polypath.cli.options import Application
 from polypath.cli.write import require_new, require_not_read
 from polypath.formats import EXPORTERS, ExportError
 from polypath.results import OutputError, Recording, folder, layout
+from polypath.results.wording import counted
 
 
 def export(
@@ -62,4 +63,4 @@ def export(
             shutil.rmtree(partial, ignore_errors=True)
         else:
             partial.unlink(missing_ok=True)
-    err.print(f"{count} {exporter.what} in {out}", markup=False)
+    err.print(f"{counted(count, exporter.what)} in {out}", markup=False)

@@ -19,6 +19,7 @@ from polypath.engines import Options
 from polypath.results import Recording, layout
 from polypath.results.exposure import AES_BLOCK_BYTES, Exposure, Stream, left_out, links_to_read
 from polypath.results.exposure import exposure as exposures
+from polypath.results.wording import counted
 
 #: Sets of links with a row, those that see most.
 _MOST_SETS: Final = 20
@@ -110,9 +111,7 @@ def _heading(recording: Recording, stream: Stream) -> str:
     if stream.unlocated_bytes:
         parts.append(f"{stream.unlocated_bytes:,} of them in no recorded segment")
     if needed is not None:
-        parts.append(
-            f"with keys on the neighbour, {needed} {'link' if needed == 1 else 'links'} to tap to read anything"
-        )
+        parts.append(f"with keys on the neighbour, {counted(needed, 'link')} to tap to read anything")
     return "; ".join(parts)
 
 

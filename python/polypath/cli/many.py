@@ -17,7 +17,7 @@ from rich.table import Table
 from polypath.cli.console import out, table
 from polypath.cli.sparkline import sparkline
 from polypath.results import Recording, metrics
-from polypath.results.wording import significant
+from polypath.results.wording import counted, significant
 
 #: With more connections or subflows than this, these have no row of their own.
 ROWS: Final = 40
@@ -160,13 +160,13 @@ def _lane(group: Group) -> str:
 
 
 def _totals(recording: Recording, group: Group) -> Iterator[str]:
-    yield _count(len(group.connections), "connection")
+    yield counted(len(group.connections), "connection")
     if group.subflows:
-        yield _count(len(group.subflows), _lane(group))
+        yield counted(len(group.subflows), _lane(group))
     yield f"{_number(_together(group.connections))} Mbps together"
     requests = [metrics.Delays.of(metrics.delays(recording, each)) for each in group.connections]
     if sent := sum(each.sent for each in requests):
-        yield _count(sent, "request")
+        yield counted(sent, "request")
     if unanswered := sum(each.unanswered for each in requests):
         yield f"{unanswered:,} unanswered"
 
@@ -180,11 +180,7 @@ def _together(connections: Sequence[metrics.Connection]) -> float:
 def _line(happened: str, what: str, names: Sequence[str], number: int | None = None) -> str:
     shown = ", ".join(names[:_NAMED])
     rest = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return f"{_count(number or len(names), what)} {happened}: {shown}{rest}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+    return f"{counted(number or len(names), what)} {happened}: {shown}{rest}"
 
 
 def _number(value: float) -> str:

@@ -12,6 +12,7 @@ from polypath.cli.console import out, table
 from polypath.cli.jobs import Job
 from polypath.results.routes import Route, is_determined, routes, stack
 from polypath.results.routing import PathOfSubflow
+from polypath.results.wording import counted
 from polypath.scenario import describe_topology
 from polypath.scenario.vary import SEED
 from polypath.units import BY_SUFFIX, RATE, SIZE, TIME, format_share
@@ -84,7 +85,7 @@ def _length(job: Job, plan: Plan) -> str:
     seeds = job.scenario.adaptive
     most = {} if seeds is None else {SEED: f" to {seeds.most}"}
     axes = ", ".join(f"{axis.name} ({len(axis.values)}{most.get(axis.name, '')})" for axis in job.scenario.axes)
-    return f"a sweep of {len(job.points)} points over {axes}; the first one, {job.points[0].title}: {ends}"
+    return f"a sweep of {counted(len(job.points), 'point')} over {axes}; the first one, {job.points[0].title}: {ends}"
 
 
 def _print(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -12,6 +12,7 @@ from polypath.cli import jobs, progress
 from polypath.cli.console import out, table
 from polypath.cli.errors import DONE, InputError
 from polypath.cli.options import Jobs, Runs, Seed, Settings
+from polypath.results.wording import counted
 from polypath.sweep import buffers
 from polypath.units import UnitError
 
@@ -59,10 +60,9 @@ def size_buffers(
 
 
 def _show(name: str, found: buffers.Sizing) -> None:
-    many = "subflow" if found.subflows == 1 else "subflows"
     out.print(
         f"[bold]{escape(name)}[/bold]: receive buffer of the {found.receiver} for '{escape(found.connection)}', "
-        f"{found.subflows} {many}"
+        f"{counted(found.subflows, 'subflow')}"
     )
     rows = table("receive buffer", "", "Mbps", "lost", numbers=frozenset({"receive buffer", "Mbps", "lost"}))
     rule = f"rule of thumb, 2 x {found.links_mbps:g} Mbps x {found.rtt_s * 1e3:g} ms RTT (RFC 6182 section 5.3)"

@@ -21,6 +21,7 @@ class Exporter:
     #: From the recording, its results folder and the application that is meant (None: the only one) to a new file, or
     #: into an empty folder; returns how many it wrote of `what`. Raises ExportError.
     write: Callable[[Recording, Path, Path, str | None], int]
+    #: One of them.
     what: str
     #: Whether it fills a folder.
     folder: bool = False
@@ -73,10 +74,10 @@ def _iperf3(recording: Recording, directory: Path, out: Path, application: str |
 
 
 EXPORTERS: Mapping[str, Exporter] = {
-    "csv": Exporter(_csv, "tables", folder=True),
-    "iperf3": Exporter(_iperf3, "streams", one=True),
-    "netanim": Exporter(_netanim, "packets"),
-    "qvis": Exporter(_qvis, "files", folder=True),
-    "xplot": Exporter(_xplot, "graphs", folder=True),
+    "csv": Exporter(_csv, "table", folder=True),
+    "iperf3": Exporter(_iperf3, "stream", one=True),
+    "netanim": Exporter(_netanim, "packet"),
+    "qvis": Exporter(_qvis, "file", folder=True),
+    "xplot": Exporter(_xplot, "graph", folder=True),
 }
 """By name. Only what is asked for is imported."""

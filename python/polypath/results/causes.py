@@ -21,6 +21,7 @@ from polypath.results import metrics
 from polypath.results.changes import changes
 from polypath.results.metrics import SECOND, Blocking, Connection, Side, Subflow
 from polypath.results.recording import Recording
+from polypath.results.wording import counted
 
 #: A receive window is full when this part of it is outstanding: what is left may be less than a segment.
 _FULL = 0.9
@@ -229,7 +230,7 @@ def _meanwhile(recording: Recording, of: Connection, since: int, until: int) -> 
     )
     timeouts = events.filter(pl.col("kind") == "timeout").height
     if timeouts:
-        parts.append(f"{timeouts} {'timeout' if timeouts == 1 else 'timeouts'}")
+        parts.append(counted(timeouts, "timeout"))
     return f" ({', '.join(parts)})" if parts else ""
 
 

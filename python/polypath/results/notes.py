@@ -8,7 +8,7 @@ from typing import Final
 
 from polypath.results import Recording, legs, metrics, pages, video
 from polypath.results.metrics import SECOND
-from polypath.results.wording import milliseconds, significant
+from polypath.results.wording import counted, milliseconds, significant
 
 _SILENT_NS: Final = SECOND
 """A pause at the end that is worth a word."""
@@ -80,8 +80,8 @@ def _video(recording: Recording, connection: metrics.Connection) -> Iterator[str
         return
     yield f"video at {found.rate_bps / 1e6:.2f} Mbps on average"
     yield f"first picture after {found.startup_ns / SECOND:.1f} s"
-    yield f"{_times(len(found.stalls), 'stall')} of {_seconds(found.stalled_ns)}" if found.stalls else "no stall"
-    yield _times(found.switches, "change of rate", "changes of rate")
+    yield f"{counted(len(found.stalls), 'stall')} of {_seconds(found.stalled_ns)}" if found.stalls else "no stall"
+    yield counted(found.switches, "change of rate", "changes of rate")
 
 
 def _page(recording: Recording, connection: metrics.Connection) -> Iterator[str]:
@@ -89,9 +89,9 @@ def _page(recording: Recording, connection: metrics.Connection) -> Iterator[str]
     if found is None or not pages.has_objects(recording, connection):
         return
     if found.load_ns is None:
-        yield f"{found.missing} of {_times(found.of, 'object')} of the page did not come"
+        yield f"{found.missing} of {counted(found.of, 'object')} of the page did not come"
     else:
-        yield f"page of {_times(found.of, 'object')} after {_seconds(found.load_ns)}"
+        yield f"page of {counted(found.of, 'object')} after {_seconds(found.load_ns)}"
     if found.first_ns is not None:
         yield f"first object after {_seconds(found.first_ns)}"
 
@@ -102,17 +102,13 @@ def _both_ways(recording: Recording, connection: metrics.Connection) -> Iterator
         yield f"{way.bytes:,} B to the {way.receiver}" + ("" if rate is None else f" at {rate / 1e6:.2f} Mbps")
 
 
-def _times(number: int, what: str, several: str | None = None) -> str:
-    return f"{number} {what if number == 1 else several or what + 's'}"
-
-
 def _delays(recording: Recording, connection: metrics.Connection) -> Iterator[str]:
     known = metrics.Delays.of(metrics.delays(recording, connection))
     if not known.sent:
         return
     messages = metrics.sends_messages(recording, connection)
     lost = "lost" if messages else "unanswered"
-    yield f"{known.sent} {'messages' if messages else 'requests'}"
+    yield counted(known.sent, "message" if messages else "request")
     if known.answered:
         yield f"delay median {_delay(known, 0.5, lost)}"
         yield f"95th percentile {_delay(known, 0.95, lost)}"

@@ -139,11 +139,20 @@ def test_a_film_that_ends_is_finished_and_stalls_no_more() -> None:
     assert run("application.film.length=300 s", "duration=20 s").table("connection_ends")["end_ns"].item() is None
 
 
+def test_one_stall_is_told_with_its_length() -> None:
+    recording = run(text=TEXT + DIP.replace("300 kbps", "10 kbps"))
+    connection = metrics.connection(recording, "film")
+    (stall,) = seen(recording).stalls
+    (line, *_) = notes.of(recording, connection, metrics.subflows(recording, connection))
+    assert f", 1 stall of {(stall.end_ns - stall.begin_ns) / SECOND:.1f} s, " in line
+
+
 def test_what_is_told_of_it() -> None:
     recording = run(text=TEXT + DIP)
     connection, found = metrics.connection(recording, "film"), seen(recording)
     (line, *_) = notes.of(recording, connection, metrics.subflows(recording, connection))
     assert f"film: video at {(found.rate_bps or 0) / 1e6:.2f} Mbps on average, first picture after 0." in line
+    assert f", 3 stalls, {(found.stalled_ns or 0) / SECOND:.1f} s in all, " in line
     told = summary(recording)["connections"][0]["video"]
     assert told["segments"] == found.shown
     assert found.stalled_ns is not None

@@ -80,8 +80,16 @@ def _video(recording: Recording, connection: metrics.Connection) -> Iterator[str
         return
     yield f"video at {found.rate_bps / 1e6:.2f} Mbps on average"
     yield f"first picture after {found.startup_ns / SECOND:.1f} s"
-    yield f"{counted(len(found.stalls), 'stall')} of {_seconds(found.stalled_ns)}" if found.stalls else "no stall"
+    yield _stalls(len(found.stalls), found.stalled_ns)
     yield counted(found.switches, "change of rate", "changes of rate")
+
+
+def _stalls(number: int, stalled_ns: int) -> str:
+    """How often the picture stood still, and for how long altogether."""
+    if not number:
+        return "no stall"
+    lasted = _seconds(stalled_ns)
+    return f"1 stall of {lasted}" if number == 1 else f"{counted(number, 'stall')}, {lasted} in all"
 
 
 def _page(recording: Recording, connection: metrics.Connection) -> Iterator[str]:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Final
 
-from polypath.results import Recording, legs, metrics, pages, video
+from polypath.results import Recording, legs, metrics, outstanding, pages, video
 from polypath.results.metrics import SECOND
+from polypath.results.outstanding import SILENT_NS
 from polypath.results.wording import counted, milliseconds, significant
-
-_SILENT_NS: Final = SECOND
-"""A pause at the end that is worth a word."""
 
 
 def of(recording: Recording, connection: metrics.Connection, subflows: Sequence[metrics.Subflow]) -> Iterator[str]:
@@ -30,11 +27,10 @@ def of(recording: Recording, connection: metrics.Connection, subflows: Sequence[
     if subflows and not are_counted(connection, subflows):
         yield "  bytes in datagrams are not counted by path"
         return
-    whole = metrics.completion_ns(connection)
-    until = connection.until_ns if whole is None else connection.start_ns + whole
+    until = _until(recording, connection)
     for subflow in subflows if len(subflows) > 1 else ():
         since = metrics.silent_since_ns(recording, connection, subflow)
-        if since is not None and until - since >= _SILENT_NS:
+        if since is not None and until - since >= SILENT_NS:
             yield f"  {subflow.source} → {subflow.destination}: nothing arrived after {_seconds(since)}"
 
 
@@ -135,9 +131,26 @@ def _ending(recording: Recording, connection: metrics.Connection) -> Iterator[st
         yield "not established"
     if connection.finished is False:
         yield "unfinished"
-    end, last = recording.metadata.end_ns, connection.last_byte_ns
-    if connection.end_ns is None and last is not None and end - last >= _SILENT_NS:
-        yield f"nothing arrived after {_seconds(last)}"
+    if _fell_silent(recording, connection):
+        yield f"nothing arrived after {_seconds(connection.last_byte_ns or 0)}"
+
+
+def _fell_silent(recording: Recording, connection: metrics.Connection) -> bool:
+    """Whether nothing came in the end though something was to; one that was idle did not fall silent."""
+    last = connection.last_byte_ns
+    if connection.end_ns is not None or last is None or recording.metadata.end_ns - last < SILENT_NS:
+        return False
+    return outstanding.something_is(recording, connection)
+
+
+def _until(recording: Recording, connection: metrics.Connection) -> int:
+    """Until when its subflows had something to bring."""
+    whole = metrics.completion_ns(connection)
+    if whole is not None:
+        return connection.start_ns + whole
+    if connection.end_ns is None and connection.last_byte_ns is not None and not _fell_silent(recording, connection):
+        return connection.last_byte_ns
+    return connection.until_ns
 
 
 def _delay(known: metrics.Delays, part: float, lost: str) -> str:

@@ -150,6 +150,32 @@ def test_what_runs_ask_of_figures_needs_figures(polypath: Any, engine: Any, scen
     assert names(tmp_path / "out" / "plots") == {"rate.svg"}
 
 
+def test_a_run_says_which_figures_it_has_nothing_for(
+    polypath: Any, engine: Any, scenario: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    outcome = polypath("run", scenario, "--out", out, "--plot", "--kind", "rate,player+quality,curve-goodput")
+    assert outcome.code == 0
+    assert outcome.err.splitlines()[:-1] == [
+        "warning: 'curve-goodput' shows a sweep, and nothing varies here: it is not drawn",
+        "warning: small: 'player+quality' has nothing to show and is not drawn; it needs an application of kind "
+        "`video`",
+    ]
+    assert names(out / "plots") == {"rate.png"}
+
+
+def test_a_sweep_says_which_figures_it_has_nothing_for(polypath: Any, scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    vary = ("--vary", "defaults.receive_buffer=100 kB,1 MB", "--jobs", "1")
+    outcome = polypath("run", scenario, *vary, "--out", out, "--plot", "--kind", "rate,fct,grid-goodput,curve-goodput")
+    assert outcome.code == 0
+    warned = [line.split(";")[0] for line in outcome.err.splitlines() if line.startswith("warning: small: '")]
+    assert warned == [
+        f"warning: small: '{name}' has nothing to show and is not drawn" for name in ("grid-goodput", "fct")
+    ]
+    assert names(out / "plots") == {"curve-goodput.png"}
+
+
 def test_the_help_names_every_kind(polypath: Any) -> None:
     from polypath.cli import figures
     from polypath.plots import REGISTRY

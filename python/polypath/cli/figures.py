@@ -136,6 +136,15 @@ def of_sweeps(wanted: Drawing) -> list[str] | None:
     return None if wanted.names is None else [each for each in wanted.names if each in sweeps.KINDS]
 
 
+def undrawn(name: str) -> str:
+    """What is said of a figure that was asked for and has nothing to show."""
+    from polypath import plots
+    from polypath.plots import sweeps
+
+    found = [sweeps.needs(name)] if name in sweeps.KINDS else [kind.needs for kind in plots.kinds(name)]
+    return f"'{name}' has nothing to show and is not drawn; it needs {'; '.join(dict.fromkeys(found))}"
+
+
 def _names(text: str) -> list[str]:
     ready()
     from polypath.plots import REGISTRY, sweeps

@@ -55,15 +55,16 @@ def draw(
     held: Folder,
     wanted: Drawing,
     shown: Callable[[int, int], None] = lambda done, total: None,
-) -> None:
-    """Adds figures to the result that `save` wrote. Raises OutputError."""
+) -> list[str]:
+    """Adds figures to the result that `save` wrote; those asked for that it has nothing for. Raises OutputError."""
     figures.ready()
     from polypath import plots
 
     names = figures.of_runs(wanted)
-    plots.save_all(
+    staged = held.stage() / layout.PLOTS
+    saved = plots.save_all(
         recording,
-        held.stage() / layout.PLOTS,
+        staged,
         plots.USUAL if names is None else names,
         wanted.form,
         wanted.look,
@@ -71,3 +72,4 @@ def draw(
         progress=shown,
     )
     held.commit(keep=True)
+    return [name for name in names or () if staged / plots.file_name(name, wanted.form) not in saved]

@@ -123,7 +123,7 @@ def _draw(found: _Found, wanted: Drawing, directory: Path) -> list[Path]:
                 saved = sweeps.save_all(result, result.load, directory, asked, wanted.form, wanted.look, progress=shown)
             for name in asked or ():
                 if directory / f"{name}.{wanted.form}" not in saved:
-                    warn(f"'{name}' has nothing to show and is not drawn; it needs {sweeps.needs(name)}")
+                    warn(figures.undrawn(name))
             return saved
         runs = labelled(found.runs)
         names = figures.of_runs(wanted)
@@ -140,8 +140,7 @@ def _draw(found: _Found, wanted: Drawing, directory: Path) -> list[Path]:
             if made is not None:
                 saved.append(made)
             elif wanted.names is not None:
-                needs = "; ".join(dict.fromkeys(kind.needs for kind in plots.kinds(name)))
-                warn(f"'{name}' has nothing to show and is not drawn; it needs {needs}")
+                warn(figures.undrawn(name))
         return saved
 
 

@@ -84,6 +84,8 @@ def run(
     if cluster is not None:
         _require_points(todo, engine)
     varied, single = [job for job in todo if job.varies], [job for job in todo if not job.varies]
+    for name in (figures.of_sweeps(wanted) if wanted is not None and not varied else None) or ():
+        warn(f"'{name}' shows a sweep, and nothing varies here: it is not drawn")
     with ExitStack() as stack:
         places = [
             None if out is None else stack.enter_context(folder.claim(out / job.folder, folder.RUN, job.inputs))
@@ -105,7 +107,9 @@ def run(
                 return INTERRUPTED
             if wanted is not None and held is not None:
                 with output.figures_last(held.shown), progress.points(f"{job.name}: figures", "figures") as drawn:
-                    output.draw(recording, held, wanted, drawn)
+                    lacking = output.draw(recording, held, wanted, drawn)
+                for name in lacking:
+                    warn(f"{job.name}: {figures.undrawn(name)}")
             if console.unread and held is None:
                 return DONE
     if out is not None:

@@ -278,5 +278,18 @@ def _draw(one: sweep.Sweep, result: sweep.Result, directory: Path, wanted: Drawi
     with folder.claim(directory, folder.SWEEP) as held, progress.points("figures", "figures") as shown:
         staged = held.stage() / layout.PLOTS
         names = figures.of_sweeps(wanted)
-        sweeps.save_all(drawn, drawn.load, staged, names, wanted.form, wanted.look, progress=shown)
+        saved = sweeps.save_all(drawn, drawn.load, staged, names, wanted.form, wanted.look, progress=shown)
         held.commit(keep=True)
+    lacking = [name for name in names or () if staged / f"{name}.{wanted.form}" not in saved]
+    for name in [*lacking, *_drawn_at_no_point(wanted, [place for _, place in kept])]:
+        warn(f"{result.name}: {figures.undrawn(name)}")
+
+
+def _drawn_at_no_point(wanted: Drawing, places: Sequence[Path]) -> Iterator[str]:
+    """The figures of runs asked for that no point has."""
+    from polypath.plots import file_name
+
+    for name in (figures.of_runs(wanted) or ()) if places else ():
+        file = Path(layout.PLOTS) / file_name(name, wanted.form)
+        if not any((place / file).exists() for place in places):
+            yield name

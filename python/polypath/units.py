@@ -18,6 +18,7 @@ from polypath.errors import PolypathError
 _TEXT = re.compile(r"(?P<number>-?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>%|[^\W\d_]+(?:/[^\W\d_]+)?)?")
 _OF_BYTES = re.compile(r"(?:[kKMGT]i?)?B(?:ps|/s)")
 _LONGEST = 48
+_READABLE = 1000
 
 SHARE_LIMIT = Decimal(100)
 
@@ -115,6 +116,14 @@ class Quantity:
         texts = [f"{_plain(Decimal(value) / self.units[unit])} {unit}" for unit in reversed(fitting)]
         exact = [text for text in texts if self._reads_back(text, value)]
         return min(exact, key=lambda text: len(text.replace(" ", "")))
+
+    def shown(self, value: int) -> str:
+        """The shortest exact text with less than 1000 before the point, for one who reads: 20.002 ms, not 20002 us."""
+        if value == 0:
+            return self.format(value)
+        fitting = [unit for unit in self.written if 1 <= Decimal(value) / self.units[unit] < _READABLE]
+        texts = [f"{_plain(Decimal(value) / self.units[unit])} {unit}" for unit in fitting or self.written[-1:]]
+        return min(reversed(texts), key=len)
 
     def _reads_back(self, text: str, value: int) -> bool:
         number, unit = text.split(" ", 1)

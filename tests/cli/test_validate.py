@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from polypath.cli import console
+
 BROKEN = """\
 duration = "4 s"
 [host.client]
@@ -115,6 +117,32 @@ def test_a_place_of_another_axis_is_not_that_of_the_last_option(polypath: Any, s
     for option in (("--set", "duration=3 s"), ("--vary", "duration=2 s,3 s")):
         outcome = polypath("validate", scenario, *option)
         assert outcome.err.startswith(f"polypath: {scenario}:{line}: vary.seeds.until: unknown measure")
+
+
+WORK = """
+[[application]]
+kind = "video"
+name = "film"
+start = "118.943881 ms"
+rates = ["300 kbps", "1.85 Mbps"]
+segment = "5 s"
+rule = { kind = "buffer", reservoir = "11.25 s" }
+
+[[application]]
+kind = "page"
+objects = [{ name = "a", size = "1 kB" }, { name = "b", size = "1 kB", after = ["a"] }]
+"""
+
+
+def test_work_is_shown_as_a_scenario_writes_it(polypath: Any, scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console.out, "width", 250)
+    scenario.write_text(scenario.read_text().replace('delay = "20 ms"', 'delay = "10.001 ms"') + WORK)
+    printed = polypath("validate", scenario).out
+    assert " 118.943881 ms  video, buffer 30 s, rates [300 kbps, 1.85 Mbps], rule buffer (" in printed
+    assert "reservoir 11.25 s)" in printed
+    assert " page, 2 objects" in printed
+    assert " 20.002 ms  first" in printed
+    assert ", 20.002 ms RTT" in printed
 
 
 def test_an_axis_that_one_host_overrides_is_a_warning(polypath: Any, scenario: Path) -> None:

@@ -53,6 +53,27 @@ def test_values_are_written_short(quantity: Quantity, value: int, text: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("quantity", "value", "text"),
+    [
+        (TIME, 0, "0 s"),
+        (TIME, 999, "999 ns"),
+        (TIME, 20_002_000, "20.002 ms"),
+        (TIME, 118_943_881, "118.943881 ms"),
+        (TIME, 1_157_845_379, "1.157845379 s"),
+        (TIME, 7_200_000_000_000, "7200 s"),
+        (RATE, 1_234_567, "1.234567 Mbps"),
+        (RATE, 300_000, "300 kbps"),
+        (SIZE, 6_291_456, "6 MiB"),
+        (SIZE, 87_380, "87.38 kB"),
+        (PACKETS, 4000, "4000 packets"),
+    ],
+)
+def test_values_are_shown_in_a_unit_of_their_size(quantity: Quantity, value: int, text: str) -> None:
+    assert quantity.shown(value) == text
+    assert quantity.parse(text) == value
+
+
+@pytest.mark.parametrize(
     ("quantity", "text", "message", "hint"),
     [
         (RATE, 20, '20 has no unit; write for example "20 Mbps"', None),

@@ -15,7 +15,7 @@ from polypath.results.routing import PathOfSubflow
 from polypath.results.wording import counted
 from polypath.scenario import describe_topology
 from polypath.scenario.vary import SEED
-from polypath.units import BY_SUFFIX, RATE, SIZE, TIME, format_share
+from polypath.units import BY_SUFFIX, RATE, SIZE, TIME, Quantity, format_share
 
 Plan = Mapping[str, Any]
 
@@ -79,7 +79,7 @@ def data(job: Job) -> dict[str, Any]:
 
 
 def _length(job: Job, plan: Plan) -> str:
-    ends = f"seed {plan['seed']}, ends at {TIME.format(plan['duration_ns'])} at the latest"
+    ends = f"seed {plan['seed']}, ends at {TIME.shown(plan['duration_ns'])} at the latest"
     if not job.varies:
         return f"one run: {ends}"
     seeds = job.scenario.adaptive
@@ -157,7 +157,7 @@ def _application(plan: Plan, application: Plan) -> tuple[str, ...]:
         application["transport"],
         client,
         f"{server}{port}",
-        TIME.format(application["start_ns"]),
+        TIME.shown(application["start_ns"]),
         _work(application["work"]),
     )
 
@@ -167,25 +167,38 @@ def _program(plan: Plan, program: Plan) -> tuple[str, ...]:
         program["name"] + (" (background)" if program["background"] else ""),
         plan["nodes"][program["host"]]["name"],
         program["transport"],
-        TIME.format(program["start_ns"]),
+        TIME.shown(program["start_ns"]),
         shlex.join(program["command"]),
     )
 
 
 def _work(work: Plan) -> str:
     """The kind, and its parameters that are set."""
-    parts = [str(work["kind"])]
-    for key, value in work.items():
+    given = {key: value for key, value in work.items() if value not in (None, 0)}
+    return ", ".join([str(work["kind"]), *_parameters(given)])
+
+
+def _parameters(given: Plan) -> Iterator[str]:
+    """As a scenario writes them, but for objects of a page, which are counted."""
+    for key, value in given.items():
         name, _, unit = key.rpartition("_")
-        if key == "kind" or value in (None, 0):
+        if key == "kind":
             continue
         if value is True:
-            parts.append(key)
-        elif unit in BY_SUFFIX and isinstance(value, int):
-            parts.append(f"{name or key} {BY_SUFFIX[unit].format(value)}".replace("bytes ", ""))
+            yield key
+        elif isinstance(value, Mapping):
+            own = ", ".join(_parameters(value))
+            yield f"{key} {value['kind']}" + (f" ({own})" if own else "")
+        elif isinstance(value, Sequence) and value and isinstance(value[0], Mapping):
+            yield counted(len(value), key.removesuffix("s"))
+        elif unit in BY_SUFFIX:
+            yield f"{name or key} {_amount(BY_SUFFIX[unit], value)}".replace("bytes ", "")
         else:
-            parts.append(f"{key} {value}")
-    return ", ".join(parts)
+            yield f"{key} {value}"
+
+
+def _amount(quantity: Quantity, value: int | Sequence[int]) -> str:
+    return quantity.shown(value) if isinstance(value, int) else f"[{', '.join(map(quantity.shown, value))}]"
 
 
 def _route(plan: Plan, route: Route) -> tuple[str, ...]:
@@ -196,14 +209,14 @@ def _route(plan: Plan, route: Route) -> tuple[str, ...]:
         ways += f"; back {' → '.join(back)}"
     notes = [name for name, given in (("first", route.first), ("backup", route.backup)) if given]
     rate = "" if there is None else _rates(route.rate_bps(plan), route.rate_bps(plan, reverse=True))
-    rtt = "" if route.rtt_s is None else TIME.format(round(route.rtt_s * 1e9))
+    rtt = "" if route.rtt_s is None else TIME.shown(round(route.rtt_s * 1e9))
     return application["name"], route.source, route.destination, ways, rate, rtt, ", ".join(notes)
 
 
 def _rates(there: int | None, back: int | None) -> str:
     if there == back:
-        return "any" if there is None else RATE.format(there)
-    return " / ".join("any" if rate is None else RATE.format(rate) for rate in (there, back))
+        return "any" if there is None else RATE.shown(there)
+    return " / ".join("any" if rate is None else RATE.shown(rate) for rate in (there, back))
 
 
 def _links(plan: Plan, path: PathOfSubflow | None) -> list[str] | None:
@@ -217,7 +230,7 @@ def _event(plan: Plan, event: Plan) -> tuple[str, str]:
         if action["direction"] != "both":
             what += f", {action['direction']}"
         changes = [
-            f"{key.rpartition('_')[0]} {BY_SUFFIX[key.rpartition('_')[2]].format(action[key])}"
+            f"{key.rpartition('_')[0]} {BY_SUFFIX[key.rpartition('_')[2]].shown(action[key])}"
             for key in ("rate_bps", "delay_ns")
             if action[key] is not None
         ]
@@ -229,7 +242,7 @@ def _event(plan: Plan, event: Plan) -> tuple[str, str]:
         changes += ["backup" if action["backup"] else "no backup"] if action["kind"] == "priority" else []
     up = action.get("up")
     changes += [] if up is None else ["up" if up else "down"]
-    return TIME.format(event["at_ns"]), f"{what}: {', '.join(changes)}"
+    return TIME.shown(event["at_ns"]), f"{what}: {', '.join(changes)}"
 
 
 def _model(key: str, model: Plan) -> str:

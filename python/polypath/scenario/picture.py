@@ -40,7 +40,7 @@ def _label(link: Link, *, backup: bool = False) -> str:
     parts += [conditions.name] if (conditions := link.conditions) is not None else []
     round_trip = (forward.delay or 0) + (backward.delay or 0)
     if round_trip:
-        parts.append(f"{units.TIME.format(round_trip)} RTT")
+        parts.append(f"{units.TIME.shown(round_trip)} RTT")
     if forward.loss is not None:
         loss = forward.loss.planned()
         if loss["kind"] not in ("none", "random"):
@@ -57,7 +57,7 @@ def _rate(channel: Channel) -> str:
     if isinstance(channel.rate, DeliveryTrace):
         mean = channel.rate.opportunities().mean_rate_bps(channel.overhead or 0)
         return f"{channel.rate.name} ({mean / 1e6:.3g} Mbps mean)"
-    return units.RATE.format(channel.rate) if channel.rate is not None else "any rate"
+    return units.RATE.shown(channel.rate) if channel.rate is not None else "any rate"
 
 
 def _wifi(wifi: Wifi) -> str:

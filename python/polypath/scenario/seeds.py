@@ -72,7 +72,7 @@ def _check_table(given: dict[str, Any]) -> None:
             raise fault(f"unknown key '{name}'" + ("" if hint else f"; there is {', '.join(known)}"), hint, (KEY, name))
     for name in ("least", "most"):
         if name in given and not _is_number(given[name], _FEWEST):
-            raise fault(f"expected a number of seeds from {_FEWEST} to {MOST}", at=(KEY, name))
+            raise fault(f"'{name}' is a number of seeds from {_FEWEST} to {MOST}", at=(KEY, name))
     until = given.get("until")
     if not isinstance(until, dict) or not until:
         message = 'expected a table of measures and the widths wanted, such as until = { goodput_mbps = "2 %" }'

@@ -186,7 +186,8 @@ class Video(Application):
     def _fits(self) -> Video:
         if problem := registry.fault("application", "video", self.planned(0)):
             field, _, message = problem.partition(": ")
-            raise fault(message, at=tuple(part.partition("_")[0] for part in field.split(".")))
+            at = tuple(part.partition("_")[0] for part in field.split("."))
+            raise fault(message, at=("segment",) if at == ("buffer",) and "buffer" not in self.model_fields_set else at)
         if self.startup is not None and self.startup > self.buffer:
             # The simulator's player then begins when no more fits.
             raise fault("more than the buffer holds never comes", at=("startup",))

@@ -63,7 +63,7 @@ def test_flags_that_do_not_go_together_name_no_line_of_a_file_that_is_not_there(
 
 
 def test_flags_are_in_the_scenario(polypath: Any) -> None:
-    flags = ("--paths", "wifi,lte=20 Mbps/40 ms,mine=1 Mbps", "--scheduler", "blest", "--profile", "linux")
+    flags = ("--paths", "wifi,lte=20 Mbps/40 ms,mine=1 Mbps/20 ms", "--scheduler", "blest", "--profile", "linux")
     scenario = Scenario.parse(polypath("new", *flags, "--congestion", "reno").out, "x")
     assert {name: (link.rate, link.delay) for name, link in scenario.link.items() if name != "server"} == {
         "wifi": (30_000_000, 10_000_000),
@@ -115,7 +115,26 @@ def test_questions_whose_answers_end(polypath: Any, tmp_path: Path, monkeypatch:
     [
         (["--paths", "wify"], "--paths wify: path 'wify' has no rate; write wify=10 Mbps/20 ms; did you mean 'wifi'?"),
         (["--paths", "0"], "--paths 0: 0 paths: give a number from 1 to 16"),
-        (["--paths", "a,a"], "--paths a,a: two paths are named 'a'"),
+        (
+            ["--paths", "foo"],
+            "--paths foo: path 'foo' has no rate; write foo=10 Mbps/20 ms; names that need none: "
+            f"{', '.join(template.KNOWN_PATHS)}",
+        ),
+        (
+            ["--paths", "wify=1 Mbps"],
+            "--paths wify=1 Mbps: path 'wify' has no delay; write wify=1 Mbps/20 ms; did you mean 'wifi'?",
+        ),
+        (["--paths", "lte="], "--paths lte=: path 'lte' has no rate; write lte=15 Mbps/30 ms, or lte alone"),
+        (["--paths", "lte=/"], "--paths lte=/: path 'lte' has no rate; write lte=15 Mbps/30 ms, or lte alone"),
+        (
+            ["--paths", "lte=1 Mbps/"],
+            "--paths lte=1 Mbps/: path 'lte' has no delay; write lte=1 Mbps/30 ms, or lte alone",
+        ),
+        (
+            ["--paths", "wifi2=/3 ms"],
+            "--paths wifi2=/3 ms: path 'wifi2' has no rate; write wifi2=10 Mbps/20 ms; did you mean 'wifi'?",
+        ),
+        (["--paths", "lte,lte"], "--paths lte,lte: two paths are named 'lte'"),
         (
             ["--paths", 'a"b'],
             "--paths a\"b: 'a\"b' is no name of a path: letters, digits, '_' and '-', at most 63 of them",

@@ -76,9 +76,9 @@ class Wanted:
 
 
 def parsed_paths(text: str) -> list[Path]:
-    """A number, "3", or names with a comma between, each with a rate and a delay if it is given them.
+    """A number, "3", or names with a comma between, each with a rate and a delay unless it is a known one.
 
-    "wifi", "wifi=50 Mbps", "wifi=50 Mbps/5 ms". Raises ScenarioError.
+    "wifi", "wifi=50 Mbps", "mine=50 Mbps/5 ms". Raises ScenarioError.
     """
     if text.strip().isdecimal():
         count = int(text)
@@ -96,18 +96,30 @@ def parsed_paths(text: str) -> list[Path]:
 
 
 def _parsed_path(text: str) -> Path:
-    name, _, given = (part.strip() for part in text.partition("="))
+    name, equals, given = (part.strip() for part in text.partition("="))
     if not name:
         raise ScenarioError("a path has no name; write names with a comma between, such as wifi,lte, or a number")
     if not re.fullmatch(NAME_PATTERN, name):
         raise ScenarioError(f"{name!r} is no name of a path: letters, digits, '_' and '-', at most 63 of them")
     if name == "server":
         raise ScenarioError("a path cannot be named 'server': that is the link to the server")
+    is_known = name in KNOWN_PATHS
     rate, delay = KNOWN_PATHS.get(name, _OTHER)
-    own_rate, _, own_delay = (part.strip() for part in given.replace("bit/s", "bps").partition("/"))
-    if not given and name not in KNOWN_PATHS and (hint := nearest(name, KNOWN_PATHS)) is not None:
-        raise ScenarioError(f"path '{name}' has no rate; write {name}=10 Mbps/20 ms", hint=hint)
-    return Path(name, _quantity(RATE, own_rate, name) or rate, _quantity(TIME, own_delay, name) or delay)
+    own_rate, stroke, own_delay = (part.strip() for part in given.replace("bit/s", "bps").partition("/"))
+    if not own_rate and (equals or not is_known):
+        raise _lacks("rate", name, f"{rate}/{delay}")
+    rate = _quantity(RATE, own_rate, name) or rate
+    if not own_delay and (stroke or not is_known):
+        raise _lacks("delay", name, f"{rate}/{delay}")
+    return Path(name, rate, _quantity(TIME, own_delay, name) or delay)
+
+
+def _lacks(what: str, name: str, example: str) -> ScenarioError:
+    message = f"path '{name}' has no {what}; write {name}={example}"
+    if name in KNOWN_PATHS:
+        return ScenarioError(f"{message}, or {name} alone")
+    hint = nearest(name, KNOWN_PATHS)
+    return ScenarioError(message if hint else f"{message}; names that need none: {', '.join(KNOWN_PATHS)}", hint=hint)
 
 
 def _quantity(quantity: Quantity, text: str, name: str) -> str:

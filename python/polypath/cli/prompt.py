@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cmd
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -16,7 +17,7 @@ from polypath.cli.console import printable
 from polypath.engines.namespaces.session import Session, keep
 from polypath.errors import PolypathError
 from polypath.results import UnknownName
-from polypath.scenario import Scenario
+from polypath.scenario import Scenario, ScenarioError
 from polypath.units import nearest
 
 #: Requests of `ping`, and seconds of `iperf`, where nobody says.
@@ -144,7 +145,9 @@ class Prompt(cmd.Cmd):
                 raise Refused(f"link: '{word}' needs a value, such as {word} {_example(word)}")
             else:
                 raise Refused(f"link: {UnknownName.of('change', word, ('up', 'down', *_CHANGES, *_WAYS))}")
-        self._change(event)
+        if set(event) == {"link", "direction"}:
+            raise Refused(f"link: nothing changes; give up, down, {', '.join(_CHANGES[:-1])} or {_CHANGES[-1]}")
+        self._change(event, f"link {name}")
         told = {key: str(value) for key, value in event.items() if key in _CHANGES}
         if "up" in event:
             told["state"] = "up" if event["up"] else "down"
@@ -155,7 +158,7 @@ class Prompt(cmd.Cmd):
         name, state = self._words(given, 2, "interface HOST:NAME up|down")[:2]
         if state not in ("up", "down"):
             raise Refused(f"interface: '{state}' is not up or down")
-        self._change({"interface": name, "up": state == "up"})
+        self._change({"interface": name, "up": state == "up"}, f"interface {name}")
 
     def do_ping(self, given: str) -> None:
         """ping A B [COUNT]: ICMP echo requests from a host to another's first address, one a second."""
@@ -281,10 +284,14 @@ class Prompt(cmd.Cmd):
         if not os.environ.get("DISPLAY"):
             raise Refused("xterm needs an X server, and DISPLAY is not set")
 
-    def _change(self, event: dict[str, Any]) -> None:
-        made = self.scenario.model_copy(update={"duration": _LONGEST_NS, "event": []}).with_more(
-            "event", [{**event, "at": "0 s"}]
-        )
+    def _change(self, event: dict[str, Any], typed: str) -> None:
+        """Has the network change now. Raises ScenarioError, which names what was `typed`, not the event it is."""
+        bare = self.scenario.model_copy(update={"duration": _LONGEST_NS, "event": []})
+        try:
+            made = bare.with_more("event", [{**event, "at": "0 s"}])
+        except ScenarioError as error:
+            said = re.sub(r"^event 1[.:] ?", f"{typed} ", error.message)
+            raise ScenarioError(said, hint=error.hint) from error
         for each in made.plan().view["events"]:
             self.session.change(self.events, {**each, "at_ns": self.session.now_ns})
             self.events += 1

@@ -145,7 +145,9 @@ def test_there_must_be_a_result(polypath: Any, engine: Any, tmp_path: Path) -> N
 
 def test_what_runs_ask_of_figures_needs_figures(polypath: Any, engine: Any, scenario: Path, tmp_path: Path) -> None:
     outcome = polypath("run", scenario, "--out", tmp_path / "out", "--format", "pdf")
-    assert outcome.err == "polypath: --format is of figures; add --plot\n"
+    assert outcome.err == "polypath: --format is of figures, which --plot draws: add --plot\n"
+    outcome = polypath("run", scenario, "--out", tmp_path / "out", "--kind", "rate")
+    assert outcome.err == "polypath: --kind chooses figures, which --plot draws: add --plot\n"
     assert polypath("run", scenario, "--out", tmp_path / "out", "--plot", "--kind", "rate", "--format", "svg").code == 0
     assert names(tmp_path / "out" / "plots") == {"rate.svg"}
 

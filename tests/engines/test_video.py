@@ -187,7 +187,7 @@ def test_it_comes_back_from_its_plan() -> None:
         ('segment = "1 ms"', "application 1: a segment plays for 10 ms at least"),
         ('buffer = "1 s"', "application 1: the buffer has no room for a segment"),
         ('segment = "40 s"', "application 1: the buffer has no room for a segment"),
-        ('startup = "31 s"', "application 1: more than the buffer holds never comes"),
+        ('startup = "31 s"', "application 1: 'startup' is longer than 'buffer', so that nothing ever plays"),
         ('rule = "fastest"', "application 1.rule: unknown kind 'fastest'; there is throughput, buffer, fixed"),
         ('rule = { kind = "fixed", representation = 6 }', "there are 6 rates, numbered from 0"),
     ],

@@ -480,7 +480,7 @@ class TestFiles:
     def test_not_utf8(self, tmp_path: Path, junk: bytes) -> None:
         path = tmp_path / "x.toml"
         path.write_bytes(b"seed = 1\n" + junk)
-        assert self.refused(path) == f"{path}:2: this is no text in UTF-8, as a scenario is"
+        assert self.refused(path) == f"{path}:2: not a scenario: the file is not UTF-8 text"
 
     def test_a_hundred_megabytes_are_refused_before_reading(self, tmp_path: Path) -> None:
         path = tmp_path / "x.toml"

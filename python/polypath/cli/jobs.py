@@ -66,7 +66,8 @@ class Job:
         """Raises InputError for a sweep."""
         if self.varies:
             names = ", ".join(f"'{axis.name}'" for axis in self.scenario.axes)
-            raise InputError(f"{self.name} varies {names}, and this is of one run; --set fixes an axis")
+            them = "it" if len(self.scenario.axes) == 1 else "them"
+            raise InputError(f"{self.name} varies {names}; this command works on one run: fix {them} with --set")
 
 
 def only(found: Sequence[Job], why: str) -> Job:

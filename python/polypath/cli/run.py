@@ -69,7 +69,8 @@ def run(
     if out is None and any(files.values()):
         raise InputError(f"{next(name for name in files if files[name])} needs --out DIR to write to")
     if not plot and (kinds is not None or form != "png"):
-        raise InputError(f"{'--format' if kinds is None else '--kind'} is of figures; add --plot")
+        given = "--format is of" if kinds is None else "--kind chooses"
+        raise InputError(f"{given} figures, which --plot draws: add --plot")
     wanted = figures.drawing(kinds, form) if plot else None
     chosen = engines.get(engine)
     todo = _jobs(target, topo, xp, settings or (), seed, runs or (), axes or ())

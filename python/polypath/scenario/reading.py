@@ -50,7 +50,7 @@ def decode(data: bytes, file: str, what: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ScenarioError(f"this is no text in UTF-8, as a {what} is", file, line) from error
+        raise ScenarioError(f"not a {what}: the file is not UTF-8 text", file, line) from error
 
 
 def decimal(text: str) -> float:

@@ -40,7 +40,7 @@ def texts(files: Sequence[str]) -> dict[str, str]:
         if path.name in found:
             raise RegistryError(f"two files are named '{path.name}', and a program's folder has room for one")
         try:
-            found[path.name] = read_text(path, "file")
+            found[path.name] = read_text(path, "text file")
         except ScenarioError as error:
             raise RegistryError(str(error), error.hint) from error
     return found

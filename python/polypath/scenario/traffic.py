@@ -190,7 +190,7 @@ class Video(Application):
             raise fault(message, at=("segment",) if at == ("buffer",) and "buffer" not in self.model_fields_set else at)
         if self.startup is not None and self.startup > self.buffer:
             # The simulator's player then begins when no more fits.
-            raise fault("more than the buffer holds never comes", at=("startup",))
+            raise fault("'startup' is longer than 'buffer', so that nothing ever plays", at=("startup",))
         return self
 
     def planned(self, rest: int) -> dict[str, Any]:

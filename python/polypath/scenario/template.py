@@ -16,7 +16,7 @@ from polypath.units import RATE, TIME, Quantity, UnitError, nearest
 
 TRANSPORTS: Final = ("mptcp", "tcp", "mpquic", "quic")
 
-#: Rate and one-way delay of access links by name: round figures of our choosing, to be replaced by one's own.
+#: Rate and one-way delay of access links by name: round figures that Polypath chooses, to be replaced by one's own.
 KNOWN_PATHS: Final = {
     "ethernet": ("100 Mbps", "2 ms"),
     "fibre": ("100 Mbps", "5 ms"),

@@ -1,7 +1,7 @@
 """Limits of the process in which a topology runs, and what it may not do there.
 
 The limits are the kernel's. The rest is a hook on Python's own events: it stops what a script would do by habit or by
-mistake, and says so; it is no wall against a program that is written to get around it.
+mistake, and says so; it does not stop a program that is written to get around it.
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ PYTHON = {
         "sweep",
         "units",
     },
-    "__main__": {"cli"},
+    "command": {"cli"},
+    "__main__": {"command"},
     "__init__": {"_core", "capture", "engines", "errors", "labs", "plots", "progress", "results", "scenario", "sweep"},
 }
 

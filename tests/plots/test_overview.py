@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,9 @@ from polypath.plots.network import size
 from polypath.plots.style import Look
 from polypath.report import network as page
 from polypath.results import Metadata, Recording
-from polypath.results.overview import ARRANGEMENTS, Network, arranged, is_large
+from polypath.results.overview import ARRANGEMENTS, Arrangement, Network, Stack, arranged, is_large
+from polypath.results.overview.columns import columns
+from polypath.results.overview.network import PITCH, WIDTH
 from polypath.scenario import Scenario
 
 #: Inches that fit across a page with two columns of text, and on it.
@@ -181,6 +185,61 @@ def test_any_other_large_network_stands_in_columns() -> None:
     wide, high = size(recording)
     assert wide <= WIDE
     assert high <= HIGH
+
+
+def network(near: list[list[int]], hosts: int = 0) -> Network:
+    """The last so many nodes are hosts, and the first one is a client."""
+    kinds = ["router"] * (len(near) - hosts) + ["host"] * hosts
+    return Network([f"n{node}" for node in range(len(near))], kinds, near, {}, frozenset({0}))
+
+
+def test_columns_are_as_far_apart_as_the_picture_is_wide_and_nodes_stand_around_the_middle() -> None:
+    chain = [[1], *([number - 1, number + 1] for number in range(1, 8)), [7]]
+    places = columns(network(chain)).places
+    assert [x for x, _ in places.values()] == pytest.approx([WIDTH / 8 * number for number in range(9)])
+    star = columns(network([[1, 2, 3], [0], [0], [0]])).places
+    assert list(star.values()) == [(0, 0), (1.6, 0.5), (1.6, 0), (1.6, -0.5)]
+
+
+def test_switches_of_a_ring_stand_on_a_circle_with_their_hosts_outside() -> None:
+    made = arranged(of({"kind": "torus", "size": 12, "dimensions": 1}).plan)
+    distances = Counter(round(math.hypot(*place), 3) for place in made.places.values())
+    assert distances == {2.4: 12, 2.62: 12}
+    top = [place for place in made.places.values() if abs(place[0]) < 1e-9]
+    assert sorted(y for _, y in top) == pytest.approx([-2.62, -2.4, 2.4, 2.62])
+
+
+def test_hosts_hang_in_rows_around_the_middle_below_their_switch_or_are_a_stack() -> None:
+    hosts = 5
+    of_five = network([[1, 2, 3, 4, 5], *[[0]] * hosts], hosts)
+    made = Arrangement()
+    of_five.hang(made, 0, (1.0, 2.0), room=3 * PITCH, most=2)
+    # three and two, as far apart as there is room for
+    lower = 2.0 - 1.0 * PITCH
+    expected = [(1 - PITCH, 2.0), (1.0, 2.0), (1 + PITCH, 2.0), (1 - PITCH / 2, lower), (1 + PITCH / 2, lower)]
+    assert [made.places[host] for host in range(1, 6)] == [pytest.approx(place) for place in expected]
+    made = Arrangement()
+    of_five.hang(made, 0, (1.0, 2.0), room=10.0, most=1)
+    assert [made.places[host][0] for host in range(1, 6)] == pytest.approx(
+        [1 + 2.5 * PITCH * step for step in range(-2, 3)]
+    )
+    made = Arrangement()
+    of_five.hang(made, 0, (1.0, 2.0), room=PITCH, most=4)
+    assert (made.places, made.stacks) == ({}, [Stack(0, 5, (1.0, 2.0))])
+
+
+def test_what_links_have_in_common_is_told_where_all_of_them_have_it() -> None:
+    def link(rate: int | None, delay: int) -> dict[str, Any]:
+        way = {"rate_bps": rate, "delay_ns": delay}
+        return {"forward": way, "backward": way}
+
+    pair = {(0, 1): [link(10_000_000, 1_000_000)], (1, 2): [link(20_000_000, 1_000_000)]}
+    nodes = network([[1], [0, 2], [1]])
+    assert replace(nodes, links=pair).told_of_links(pair) == "10 to 20 Mbps, 1 ms"
+    some = {**pair, (1, 2): [link(None, 0)]}
+    assert replace(nodes, links=some).told_of_links(some) == ""
+    several = {(0, 1): pair[0, 1] * 3, (1, 2): pair[0, 1] * 3}
+    assert replace(nodes, links=several).told_of_links(several) == "3 links each, 10 Mbps, 1 ms"
 
 
 @pytest.mark.parametrize(

@@ -125,3 +125,19 @@ def test_only_names_that_results_have_are_listed() -> None:
     assert folder.RUN.has("series/links.parquet")
     for name in ("../plan.json", "/plan.json", "./plan.json", "series/../plan.json", "a/series/x.parquet", "notes.md"):
         assert not folder.RUN.has(name)
+
+
+def test_a_result_is_intact_while_every_file_is_as_it_was_written(recording: Recording, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert not folder.intact(out, folder.RUN)
+    recording.save(out)
+    assert folder.intact(out, folder.RUN)
+    assert not folder.intact(out, folder.SWEEP)
+    path = out / "plan.json"
+    whole = path.read_text()
+    path.write_text(whole + " ")
+    assert not folder.intact(out, folder.RUN)
+    path.unlink()
+    assert not folder.intact(out, folder.RUN)
+    path.write_text(whole)
+    assert folder.intact(out, folder.RUN)

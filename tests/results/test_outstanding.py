@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -75,3 +76,17 @@ def test_bytes_that_wait_only_in_the_end_do_not_count(recording: Recording) -> N
     assert not outstanding.something_is(with_queues(1000, 0, 500), of)
     assert not outstanding.something_is(with_queues(), of)
     assert not outstanding.something_is(with_queues(None, None), of)
+
+
+@pytest.mark.parametrize(("kind", "is_due"), [("request-response", True), ("messages", False)])
+def test_a_message_that_others_have_overtaken_is_lost_and_a_request_is_waited_for(
+    recording: Recording, kind: str, is_due: bool
+) -> None:
+    """The third request, at 2 s of 4, has no answer."""
+    tables = {**recording.tables, "connections": recording.table("connections").clear()}
+    plan = json.loads(json.dumps(recording.plan))
+    plan["applications"][1]["work"]["kind"] = kind
+    made = replace(recording, tables=tables, plan=plan)
+    of = metrics.connection(made, "msg")
+    assert outstanding.something_is(made, replace(of, last_byte_ns=2_500_000_000)) is is_due
+    assert outstanding.something_is(made, replace(of, last_byte_ns=1_500_000_000))

@@ -198,7 +198,7 @@ interop: $(VENV)/.ready
 	@cargo run --locked --quiet -p polypath-interop --example matrix -- --python $(BIN)/python --out docs/interop.md
 
 # Of each package and seed so many mutants.
-SAMPLES ?= polypath-transport:3:19 polypath-net:1:24 polypath.results:2:14
+SAMPLES ?= polypath-transport:3:19 polypath-net:1:24 polypath.results:3:20
 
 mutants: build
 	@command -v cargo-mutants >/dev/null || cargo install --locked --quiet cargo-mutants

@@ -20,7 +20,7 @@ from polypath.report import network as page
 from polypath.results import Metadata, Recording
 from polypath.results.overview import ARRANGEMENTS, Arrangement, Network, Stack, arranged, is_large
 from polypath.results.overview.columns import columns
-from polypath.results.overview.network import PITCH, WIDTH
+from polypath.results.overview.network import HEIGHT, PITCH, WIDTH
 from polypath.scenario import Scenario
 
 #: Inches that fit across a page with two columns of text, and on it.
@@ -197,6 +197,10 @@ def test_columns_are_as_far_apart_as_the_picture_is_wide_and_nodes_stand_around_
     chain = [[1], *([number - 1, number + 1] for number in range(1, 8)), [7]]
     places = columns(network(chain)).places
     assert [x for x, _ in places.values()] == pytest.approx([WIDTH / 8 * number for number in range(9)])
+    high = columns(network([list(range(1, 21)), *[[0]] * 20])).places
+    assert [high[node][1] for node in range(1, 21)] == pytest.approx(
+        [HEIGHT / 2 - HEIGHT / 19 * number for number in range(20)]
+    )
     star = columns(network([[1, 2, 3], [0], [0], [0]])).places
     assert list(star.values()) == [(0, 0), (1.6, 0.5), (1.6, 0), (1.6, -0.5)]
 

@@ -21,6 +21,7 @@ from polypath.results import Metadata, Recording
 from polypath.results.overview import ARRANGEMENTS, Arrangement, Network, Stack, arranged, is_large
 from polypath.results.overview.columns import columns
 from polypath.results.overview.network import HEIGHT, PITCH, WIDTH
+from polypath.results.overview.rows import _spread
 from polypath.scenario import Scenario
 
 #: Inches that fit across a page with two columns of text, and on it.
@@ -203,6 +204,16 @@ def test_columns_are_as_far_apart_as_the_picture_is_wide_and_nodes_stand_around_
     )
     star = columns(network([[1, 2, 3], [0], [0], [0]])).places
     assert list(star.values()) == [(0, 0), (1.6, 0.5), (1.6, 0), (1.6, -0.5)]
+
+
+def test_a_row_is_even_but_for_gaps_between_groups() -> None:
+    def places(*names: str) -> list[float]:
+        return _spread(replace(network([[], [], []]), names=names), range(3))
+
+    assert places("s-0", "s-1", "s-2") == pytest.approx([-WIDTH / 3, 0, WIDTH / 3])
+    # three nodes and two gaps, of which half stands at either end
+    node = WIDTH / 4.2
+    assert places("a-0", "a-1", "b-0") == pytest.approx([-1.3 * node, -0.3 * node, 1.3 * node])
 
 
 def test_switches_of_a_ring_stand_on_a_circle_with_their_hosts_outside() -> None:

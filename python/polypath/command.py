@@ -7,6 +7,6 @@ def main() -> None:
     """The entry point; ends the process."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from polypath.cli import main
+    from polypath import cli
 
-    main()
+    cli.main()

@@ -1,7 +1,7 @@
 # make demo   sets everything up, runs the aggregation lab over TCP and over MPTCP, shows both
 # make test   sets everything up, then every check and test
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
-# make bench-htsim  the works beside csg-htsim, which is cloned and built; ROUNDS=n of each, REPOSITORY=path or URL of another clone
+# make bench-htsim HTSIM=FILE  the works beside csg-htsim, which you have built (docs/performance.md); ROUNDS=n of each, BUILT='g++ 12 -O2' for the page
 # make web    the program of the report page (python/polypath/report/page.html), from web/
 # make validation  every lab against its published figures (docs/validation.md), about a quarter of an hour on two idle cores
 # make figures  the figures of the documentation (docs/figures)
@@ -11,7 +11,7 @@
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 # make wheel  dist/polypath-*.whl for this machine or, on Linux, TARGET=aarch64-unknown-linux-gnu; make wheel-test tries it
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign), unless the program changed
-# make packetdrill  packetdrill's scripts against our endpoints and the kernel of engine linux (docs/conformance.md); REPOSITORY=path or URL of another clone
+# make packetdrill PACKETDRILL=FOLDER  packetdrill's scripts against our endpoints and the kernel of engine linux; you have built it there (docs/conformance.md)
 # make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
 # make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (docs/sabotage.md); TIMES=n
 # make interop  the published test cases of QUIC against noq-proto, quinn-proto and aioquic (docs/interop.md)
@@ -172,13 +172,9 @@ campaign: $(VENV)/.ready
 		done; exit $$code; }
 
 packetdrill: build kernel-tools
-	@.ci/need 'command -v bison' bison
-	@.ci/need 'command -v flex' flex
-	@.ci/need 'echo "#include <openssl/evp.h>" | cc -E - >/dev/null 2>&1' libssl-dev
+	@conformance/packetdrill/prepare '$(PACKETDRILL)'
 	@.ci/need 'command -v ip && command -v ifconfig && command -v ethtool && command -v sysctl && test -x /usr/bin/python3' \
 	    iproute2 net-tools ethtool procps python3
-	@.ci/need 'echo "#include <zlib.h>" | cc -E - >/dev/null 2>&1' zlib1g-dev
-	@conformance/packetdrill/fetch $(REPOSITORY)
 	@cargo build --locked --quiet -p polypath-packetdrill
 	@$(BIN)/polypath kernel build --conformance
 	@$(BIN)/python conformance/packetdrill/run.py --out docs/conformance.md
@@ -283,11 +279,9 @@ bench: build
 ROUNDS ?= 5
 
 bench-htsim: $(VENV)/.ready
-	@.ci/need 'command -v git' git
-	@.ci/need 'command -v g++' g++
 	@cargo build --release --locked --quiet -p polypath-lab --example work
-	@$(BIN)/python benches/htsim/side_by_side.py target/release/examples/work --rounds $(ROUNDS) \
-	    $(if $(REPOSITORY),--source $(REPOSITORY)) --out docs/performance.md
+	@$(BIN)/python benches/htsim/side_by_side.py '$(HTSIM)' target/release/examples/work --rounds $(ROUNDS) \
+	    --built '$(BUILT)' --out docs/performance.md
 
 clean:
 	rm -rf $(VENV) $(NATIVE) $(PAGE) target docs/_build

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -32,3 +33,28 @@ def test_the_set_up_installs_every_program(program: str) -> None:
 def test_no_test_is_skipped_for_what_the_set_up_installs() -> None:
     tests = [path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
     assert [path.name for path in tests if SKIPS.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_packetdrill_is_taken_from_a_folder_that_stays_as_it_is(tmp_path: Path) -> None:
+    theirs = tmp_path / "packetdrill" / "gtests" / "net"
+    for suite in ("common", "mptcp/common", "tcp/common"):
+        (theirs / suite).mkdir(parents=True)
+        (theirs / suite / "set_sysctls.py").write_text("theirs")
+    (theirs / "packetdrill").mkdir()
+    tool = theirs / "packetdrill" / "packetdrill"
+    tool.write_text("#!/bin/sh\n")
+    ours = tmp_path / "polypath" / "conformance" / "packetdrill"
+    shutil.copytree(ROOT / "conformance" / "packetdrill", ours)
+
+    def prepared(*folder: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([ours / "prepare", *folder], capture_output=True, text=True, check=False)
+
+    for refused in (prepared(), prepared(tmp_path), prepared(theirs.parents[1])):
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert re.fullmatch(r".*; PACKETDRILL=FOLDER takes .* \(measured with commit \w+\)\n", refused.stderr)
+    tool.chmod(0o755)
+    assert prepared(theirs.parents[1]).returncode == 0
+    laid = tmp_path / "polypath" / "target" / "packetdrill"
+    assert (laid / "packetdrill").resolve() == tool
+    assert (laid / "scripts/tcp/common/set_sysctls.py").resolve() == ours / "command"
+    assert (theirs / "tcp/common/set_sysctls.py").read_text() == "theirs"

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from polypath.engines.namespaces import programs
-
 from .scripts import loaded
 
 ROOT = Path(__file__).parents[1]
@@ -57,7 +55,7 @@ def test_the_ratio_is_that_of_a_packet_hop_in_the_same_round(script: Any) -> Non
 
 @pytest.mark.parametrize(("load", "said"), [(0.2, False), (3.1, True)])
 def test_a_busy_machine_makes_a_preliminary_table(script: Any, load: float, said: bool) -> None:
-    assert ("Preliminary" in script.conditions(5, load, "a processor", "g++ 12")) is said
+    assert ("Preliminary" in script.conditions(5, load, "a processor", "g++ 12 -O2")) is said
 
 
 def test_a_page_keeps_what_is_around_the_table(script: Any) -> None:
@@ -80,10 +78,10 @@ def test_a_command_that_is_missing_or_fails_is_one_line(script: Any) -> None:
         script.done(["false"])
 
 
-@pytest.mark.parametrize("base", ["", "relative", "/absolute"])
-def test_the_folder_is_in_the_package_s_cache(script: Any, monkeypatch: pytest.MonkeyPatch, base: str) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", base)
-    assert script.cache() == programs.cache() / "htsim"
+@pytest.mark.parametrize(("program", "said"), [("", "no program"), ("/no/such/works", "not an executable file")])
+def test_a_missing_program_says_what_is_expected(script: Any, program: str, said: str) -> None:
+    with pytest.raises(script.Failure, match=rf"{said}.*HTSIM=.*works\.cpp.*{script.COMMIT[:7]}"):
+        script.given(program)
 
 
 def test_programs_take_turns(script: Any, tmp_path: Path) -> None:

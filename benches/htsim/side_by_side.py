@@ -1,9 +1,9 @@
 """Runs the works of crates/lab/src/bench.rs on csg-htsim and on Polypath in turn and prints their times per packet-hop.
 
-    python benches/htsim/side_by_side.py BINARY [--rounds 5] [--works W1 W3] [--out docs/performance.md]
+    python benches/htsim/side_by_side.py HTSIM BINARY [--rounds 5] [--works W1 W3] [--out docs/performance.md]
 
-BINARY is the example `work` of crates/lab in release mode. csg-htsim is cloned and built in a folder of the user's
-cache, with works.cpp as its program. Of each work the smallest time of all rounds counts.
+HTSIM is works.cpp, compiled and linked with libhtsim.a by the person who measures. BINARY is the example `work` of
+crates/lab in release mode. Of each work the smallest time of all rounds counts.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,11 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-REPOSITORY = "https://github.com/Broadcom/csg-htsim"
+#: The version of csg-htsim that docs/performance.md was measured with.
 COMMIT = "841d9e7be46bb968eece766aa4b6c044c7799f67"
-#: Beside the optimisation; htsim's assertions stay, as in its own build.
-FLAGS = ("-std=c++17", "-w")
-PROGRAM = Path(__file__).with_name("works.cpp")
+EXPECTED = f"benches/htsim/works.cpp linked with libhtsim.a of csg-htsim (measured with commit {COMMIT[:7]})"
 WORKS = ("W1", "W2", "W3", "W4", "W5", "W6")
 #: Above this load average other processes disturb the times.
 QUIET = 0.5
@@ -121,9 +120,10 @@ def table(pairs: Mapping[str, Pair]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def conditions(rounds: int, load: float, processor: str, compiler: str) -> str:
-    """A sentence or two on where the table was measured."""
-    text = f"{rounds} rounds on {processor}, {compiler}, load average {load:.1f} at the start."
+def conditions(rounds: int, load: float, processor: str, built: str) -> str:
+    """A sentence or two on where the table was measured, and how htsim was built if that is known."""
+    how = f", htsim built with {built}" if built else ""
+    text = f"{rounds} rounds on {processor}{how}, load average {load:.1f} at the start."
     if load > QUIET:
         text += " **Preliminary**: the machine had other work at the same time."
     return text
@@ -150,29 +150,13 @@ def done(command: Iterable[str | Path]) -> str:
         raise Failure(f"{' '.join(words[:4])} failed: {said[-1]}") from error
 
 
-def fetch(source: str, folder: Path) -> Path:
-    """csg-htsim at the commit."""
-    clone = folder / "source"
-    if not (clone / ".git").is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-        done(["git", "clone", "--quiet", "--no-checkout", source, clone])
-    done(["git", "-C", clone, "-c", "advice.detachedHead=false", "checkout", "--quiet", COMMIT])
-    return clone
-
-
-def build(clone: Path, folder: Path, optimisation: str) -> Path:
-    """works.cpp with htsim's library."""
-    sources = clone / "sim"
-    flags = " ".join((*FLAGS, optimisation))
-    stamp = folder / "flags"
-    if not stamp.is_file() or stamp.read_text() != flags:
-        done(["make", "-C", sources, "clean"])
-    done(["make", "-C", sources, f"-j{os.cpu_count() or 1}", f"CFLAGS={flags}", "libhtsim.a"])
-    stamp.write_text(flags)
-    program = folder / "works"
-    library = sources / "libhtsim.a"
-    done(["g++", *flags.split(), "-isystem", sources, PROGRAM, library, "-o", program])
-    return program
+def given(program: str) -> Path:
+    """The path of htsim's program. Raises Failure."""
+    found = shutil.which(program) if program else None
+    if found is None:
+        what = f"{program} is not an executable file" if program else "no program of csg-htsim is given"
+        raise Failure(f"{what}; HTSIM=FILE takes {EXPECTED}")
+    return Path(found).resolve()
 
 
 def measure(htsim: Path, ours: Path, works: Sequence[str], rounds: int) -> dict[str, Pair]:
@@ -187,14 +171,6 @@ def measure(htsim: Path, ours: Path, works: Sequence[str], rounds: int) -> dict[
     return {work: Pair(*both) for work, both in runs.items()}
 
 
-def cache() -> Path:
-    """Where the package keeps what it builds, too. Importing that would map the native module, which a build may
-    replace while this runs."""
-    base = os.environ.get("XDG_CACHE_HOME") or ""
-    root = Path(base) if base.startswith("/") else Path.home() / ".cache"
-    return root / "polypath" / "htsim"
-
-
 def processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -206,10 +182,9 @@ def processor() -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("htsim", help=EXPECTED)
     parser.add_argument("binary", type=Path, help="the example `work` of crates/lab")
-    parser.add_argument("--source", default=REPOSITORY, help="URL or path of a clone of csg-htsim")
-    parser.add_argument("--folder", type=Path, default=cache(), help="where it is built")
-    parser.add_argument("--optimisation", choices=("-O2", "-O3"), default="-O2", help="how the compiler optimises it")
+    parser.add_argument("--built", default="", metavar="TEXT", help="how htsim was compiled, for the page")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--works", nargs="+", choices=WORKS, default=WORKS, metavar="WORK")
     parser.add_argument("--out", type=Path, help="a page that gets the table between its markers")
@@ -220,13 +195,11 @@ def main() -> int:
     try:
         page = options.out.read_text() if options.out else f"{BEGIN}{END}"
         replaced(page, "")
-        program = build(fetch(options.source, options.folder), options.folder, options.optimisation)
-        compiler = f"{done(['g++', '--version']).splitlines()[0]} with {options.optimisation}"
-        pairs = measure(program, options.binary, options.works, max(options.rounds, 1))
+        pairs = measure(given(options.htsim), options.binary, options.works, max(options.rounds, 1))
     except (Failure, OSError) as error:
         print(error, file=sys.stderr)
         return 1
-    text = f"{table(pairs)}\n\n{conditions(max(options.rounds, 1), load, processor(), compiler)}"
+    text = f"{table(pairs)}\n\n{conditions(max(options.rounds, 1), load, processor(), options.built)}"
     print(text)
     if options.out:
         options.out.write_text(replaced(page, text))

@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument("patterns", nargs="*", help="only these scripts, as mptcp/dss/*")
     given = parser.parse_args()
     for missing, makes in (
-        (TOOL, "conformance/packetdrill/fetch"),
+        (TOOL, "conformance/packetdrill/prepare"),
         (endpoint.LIBRARY, "cargo build -p polypath-packetdrill"),
         (guest.PYTHON, "apt-get install python3"),
     ):

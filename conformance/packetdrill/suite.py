@@ -9,8 +9,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 TARGET = ROOT / "target" / "packetdrill"
-SCRIPTS = TARGET / "source" / "gtests" / "net"
-TOOL = SCRIPTS / "packetdrill" / "packetdrill"
+SCRIPTS = TARGET / "scripts"
+TOOL = TARGET / "packetdrill"
 
 SUITES = ("tcp", "mptcp")
 OUTCOMES = ("passed", "failed", "not supported")

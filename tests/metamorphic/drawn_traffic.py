@@ -42,7 +42,7 @@ def _application(chance: Chance, net: Net, duration_ms: int) -> dict[str, Any]:
         for name in ("parallel", "streams"):
             made.pop(name, None)
     if chance.happens(0.12) and transport not in ("udp", "icmp"):
-        where = chance.choice(("stack", "client_stack", "server_stack"))
+        where = chance.choice(("stack", "stack", "client_stack", "server_stack"))
         if own := drawn_stacks.of_application(chance, transport):
             made[where] = own
     if chance.happens(0.1):

@@ -13,6 +13,7 @@
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign), unless the program changed
 # make packetdrill PACKETDRILL=FOLDER  packetdrill's scripts against our endpoints and the kernel of engine linux; you have built it there (docs/conformance.md)
 # make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
+# make metamorphic  20,000 random scenarios, each run again after a change without effect (docs/metamorphic.md); SCENARIOS=n from FIRST=n on
 # make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (docs/sabotage.md); TIMES=n
 # make interop  the published test cases of QUIC against noq-proto, quinn-proto and aioquic (docs/interop.md)
 # make steady  the tests that count on real time, twenty times (RUNS=n); HOW=--busy beside a full load, HOW='--cpus 0.8' with less of the machine
@@ -34,7 +35,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .PHONY: demo test build web wheel wheel-test kernel soak campaign beside sabotage docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
-    kernel-tools web-tools packetdrill interop mutants steady \
+    kernel-tools web-tools packetdrill interop metamorphic mutants steady \
     lint-rust test-rust lint-python test-python test-speed
 
 demo: build
@@ -183,6 +184,10 @@ beside: SCENARIOS = 1330
 beside: kernel
 	@cargo build --locked --quiet -p polypath-lab --example campaign
 	@$(BIN)/python -m tests.beside --count $(SCENARIOS) --first $(FIRST) --out docs/beside.md
+
+metamorphic: SCENARIOS = 20000
+metamorphic: build
+	@$(BIN)/python -m tests.metamorphic --count $(SCENARIOS) --first $(FIRST) --out docs/metamorphic.md
 
 TIMES ?= 20
 

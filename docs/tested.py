@@ -66,6 +66,9 @@ def campaigns() -> Iterator[Row]:
     yield "Scenarios of QUIC beside noq-proto", f"{agree} agree", "`polypath compare --engines sim,noq`"
     ran = found(r"drawn, [\d,]+ refused, ([\d,]+) run", "beside.md")
     yield "Random plans on both engines", f"{ran} run, every byte compared", "`make beside`"
+    held = found(r"among those that fit: ([\d,]+) times", "metamorphic.md")
+    relations = found(r"to five of the\n(\d+) relations", "metamorphic.md")
+    yield "Metamorphic relations", f"{relations} relations, applied {held} times", "`make metamorphic`"
     first, last = found(r"ran scenarios ([\d,]+ to [\d,]+)\.?:?", "campaign.md").replace(",", "").split(" to ")
     yield "Random scenarios", f"{int(last) - int(first) + 1:,} in the last campaign", "`make campaign`"
     played = Counter(word for row in _table("interop.md", 7) for word in (cell.split()[0] for cell in row[1:]))

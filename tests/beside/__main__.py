@@ -11,29 +11,20 @@ import argparse
 import sys
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import exp, inf, log, sqrt
 from pathlib import Path
 from statistics import fmean, quantiles, stdev
-from typing import TypeVar
+
+from tests import kept
 
 from .again import RUNS, Again, again, different
 from .compared import ENGINES, FAR, ROOT, Compared, compared
 from .program import program
 
-_Row = TypeVar("_Row")
-
 TEXT = Path(__file__).parent / "page.md"
 KNOWN = Path(__file__).parent / "known.toml"
 KEPT = ROOT / "target" / "beside"
-
-
-def kept(path: Path, load: Callable[[str], _Row]) -> list[_Row]:
-    """What is there already; a line that was cut is left out."""
-    if not path.exists():
-        return []
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return [load(line) for line in lines if line.endswith("\n")]
 
 
 def outcomes(rows: Sequence[Compared]) -> list[str]:
@@ -148,7 +139,7 @@ def main() -> int:
 
 def _drawn(file: Path, numbers: Sequence[int]) -> list[Compared]:
     """Rows of these scenarios and of all that are kept."""
-    rows = kept(file, Compared.load)
+    rows = kept.rows(file, Compared.load)
     there = {row.number for row in rows}
     with file.open("a", encoding="utf-8") as kept_rows:
         for number in numbers:
@@ -164,7 +155,7 @@ def _drawn(file: Path, numbers: Sequence[int]) -> list[Compared]:
 
 def _repeated(file: Path, far: Sequence[Compared]) -> list[Again]:
     """What other draws make of those that were far apart."""
-    rows = kept(file, Again.load)
+    rows = kept.rows(file, Again.load)
     there = {(row.number, row.application) for row in rows}
     missing = defaultdict(list)
     for row in far:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.kept import digest
 
 import polypath
 from polypath import _core
@@ -23,7 +24,4 @@ def _files() -> Iterator[Path]:
 def program() -> str:
     """A digest of the simulator, the generator, the engines, this comparison and the kernel. Raises KernelError, and
     OSError where something is not built yet."""
-    total = hashlib.sha256(find().sha256.encode())
-    for path in _files():
-        total.update(hashlib.sha256(path.read_bytes()).digest())
-    return total.hexdigest()[:12]
+    return digest(_files(), find().sha256)

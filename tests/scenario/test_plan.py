@@ -106,6 +106,18 @@ def test_a_fixed_receive_buffer_switches_autotuning_off(scenario: Scenario) -> N
     )
 
 
+def test_three_sizes_below_a_fixed_one_have_autotuning_as_it_was(scenario: Scenario) -> None:
+    sizes = 'host.client.receive_buffer=["4 kB", "100 kB", "1 MB"]'
+    assert _autotuning(scenario, "defaults.receive_buffer=1 MB", sizes) == (True, False)
+    assert _autotuning(scenario, "defaults.receive_buffer=1 MB", "defaults.autotuning=false", sizes) == (False, False)
+
+
+def _autotuning(scenario: Scenario, *settings: str) -> tuple[bool, bool]:
+    """Of client and server."""
+    nodes = {node["name"]: node["stack"] for node in scenario.with_settings(list(settings)).plan().data["nodes"]}
+    return nodes["client"]["autotuning"], nodes["server"]["autotuning"]
+
+
 def test_levels_go_from_general_to_specific(scenario: Scenario) -> None:
     settings = [
         "defaults.congestion=lia",

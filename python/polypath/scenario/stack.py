@@ -141,11 +141,15 @@ def settings(stack: Stack) -> dict[str, Any]:
 def merge(levels: Iterable[Stack]) -> Stack:
     """The complete settings from levels that go from general to specific; the most specific profile is the base."""
     given: dict[str, Any] = {}
+    autotuning = None
     for level in levels:
         own = settings(level)
-        if "receive_buffer" in own and is_fixed(own["receive_buffer"]):
-            own.setdefault("autotuning", False)
+        autotuning = own.get("autotuning", autotuning)
+        if "receive_buffer" in own:
+            # a fixed size turns it off, until a more specific level has three sizes again
+            own.setdefault("autotuning", False if is_fixed(own["receive_buffer"]) else autotuning)
         given |= own
+    given = {name: value for name, value in given.items() if value is not None}
     base = of_profile(given.get("profile", DEFAULT_PROFILE))
     if given.get("stack") == NOQ:
         base = {**base, **_AS_NOQ_SHIPS}

@@ -1,0 +1,93 @@
+"""What is watched of a run has no effect on it."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Literal
+
+import polars as pl
+
+import polypath
+from polypath import _core
+from polypath.engines import scheduled
+
+from .case import Case, ran
+from .compare import OF_SEGMENTS, SAMPLED, TIMED, same, same_rows, same_tables, without_kinds
+from .relation import need, relation, require
+
+
+@relation(
+    "Another sampling interval changes nothing but the samples, and those of one instant are equal.",
+    "A sample is taken of what is there.",
+    weight=2,
+)
+def sampling_interval(case: Case, random: Random) -> None:
+    own = case.plan.view["record"]["interval_ns"]
+    factor = random.choice((2, 3, 5))
+    data = case.copy()
+    data.setdefault("record", {})["interval"] = f"{own * factor} ns"
+    other = ran(data)
+    same(case.recording, other, without=SAMPLED)
+    for name in SAMPLED:
+        at = pl.col(TIMED[name])
+        shared = (at % (own * factor) == 0) & (at < case.end_ns)
+        one, two = case.recording.table(name).filter(shared), other.table(name).filter(shared)
+        same_rows(one, two, name)
+
+
+@relation(
+    "With segments recorded everything else is the same, and so is the hash.",
+    "They are noted as they leave.",
+)
+def recorded_segments(case: Case, random: Random) -> None:
+    same(case.recording, case.detailed, without=OF_SEGMENTS)
+    one, other = case.recording.metadata, case.detailed.metadata
+    require(one.recording_sha256 == other.recording_sha256, "the hash of the Recording differs")
+
+
+@relation(
+    "Captures at hosts or on links change nothing.",
+    "They are copies of packets.",
+)
+def captures(case: Case, random: Random) -> None:
+    kinds: tuple[Literal["hosts"], Literal["links"]] = ("hosts", "links")
+    kind = random.choice(kinds)
+    same(case.recording, polypath.run(case.plan, captures=kind, directory=case.folder()))
+
+
+@relation(
+    "Logs of QUIC change nothing.",
+    "They are written beside the run.",
+    weight=2,
+)
+def qlogs(case: Case, random: Random) -> None:
+    need(case.plan.has_quic)
+    folder = case.folder()
+    same(case.recording, polypath.run(case.plan, qlogs=folder))
+    require(any(folder.iterdir()), "there is no log")
+
+
+@relation(
+    "Recorded decisions of the scheduler add events of theirs and change nothing.",
+    "They are noted as they are made.",
+)
+def recorded_decisions(case: Case, random: Random) -> None:
+    data = case.copy()
+    data.setdefault("record", {})["decisions"] = True
+    same(case.recording, ran(data), events=without_kinds("scheduler"))
+
+
+@relation(
+    "However far a run is advanced at a time, it is the same.",
+    "An owner of the loop asks for a time; events have theirs.",
+)
+def advanced_by_steps(case: Case, random: Random) -> None:
+    plan = case.plan
+    simulation = _core.Simulation(plan.json(), "none", None, None, False, None)
+    longest = plan.view["duration_ns"] // 20
+    while not simulation.step(simulation.now_ns + random.randint(1, longest)):
+        pass
+    native = simulation.recording()
+    require(native.sha256 == case.recording.metadata.recording_sha256, "the hash of the Recording differs")
+    frames = {name: pl.DataFrame(native.table(name)) for name in native.names}
+    same_tables(case.recording.tables, scheduled.entered(frames, plan.view, simulation.now_ns))

@@ -136,6 +136,63 @@ def test_a_run_that_loops_in_python_ends_and_is_kept(home: Path, number: int) ->
     assert Recording.load(home / "out").metadata.interrupted
 
 
+#: A file that waits for ever while it is loaded, or while an instance is made.
+WAITS = {
+    "loaded": """
+class Waits:
+    {method}
+
+import pathlib
+pathlib.Path("looping").touch()
+while True:
+    pass
+""",
+    "made": """
+class Waits:
+    {method}
+
+    def __init__(self):
+        import pathlib
+        pathlib.Path("looping").touch()
+        while True:
+            pass
+""",
+}
+KINDS = {
+    "scheduler": ("defaults.scheduler", "def select(self, view): ..."),
+    "path manager": ("defaults.path_manager", "def manage(self, view): ..."),
+    "controller": ("controller.routing", "def choose(self, flow, paths): ..."),
+}
+
+
+@pytest.mark.parametrize("command", ["run", "validate"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("when", WAITS)
+def test_a_script_that_waits_while_it_is_loaded_is_interrupted(
+    home: Path, when: str, kind: str, number: int, command: str
+) -> None:
+    setting, method = KINDS[kind]
+    (home / "waits.py").write_text(WAITS[when].format(method=method))
+    table, _, key = setting.partition(".")
+    text = SCENARIO.replace('ends = ["client", "server"]', 'ends = ["client", "r"]')
+    text += f'[router.r]\n[link.s]\nends = ["r", "server"]\n[{table}]\n{key} = "waits.py:Waits"\n'
+    (home / "waits.toml").write_text(text)
+    code, out, err = ended_by(started(home, command, "waits.toml"), number, home)
+    assert code == CODES[signal.Signals(number)]
+    assert err == ("interrupted\n" if number == signal.SIGINT else "terminated\n")
+    assert out == ""
+
+
+@pytest.mark.parametrize("leaves", ["raise SystemExit('no more')", "raise GeneratorExit('no more')"])
+def test_what_a_script_raises_to_end_a_program_is_its_failure(home: Path, leaves: str) -> None:
+    made = f"    def __init__(self, seed=1):\n        {leaves}\n"
+    (home / "loop.py").write_text(f"class Loop:\n{made}    def select(self, view): ...\n")
+    ran = polypath(home, "run", "loop.toml")
+    assert ran.returncode == 2
+    assert re.fullmatch(r"polypath: .*loop\.py:3: (SystemExit|GeneratorExit): no more\n", ran.stderr)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_sweep_that_loops_in_python_ends_and_keeps_what_is_done(home: Path, number: int, jobs: str) -> None:

@@ -1,11 +1,16 @@
 """What a run prints, on terminals of any width and into a pipe."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from rich.console import Console
 
 from polypath.cli import console, progress
 from polypath.results import Recording, metrics, notes, schema
@@ -18,6 +23,12 @@ BLOCKS = set("▁▂▃▄▅▆▇█")
 def width(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> int:
     monkeypatch.setattr(console.out, "width", request.param)
     return int(request.param)
+
+
+def run(*command: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    around = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    words = [str(each) for each in command]
+    return subprocess.run(words, check=True, capture_output=True, text=True, env={**around, **variables})
 
 
 def words(printed: str) -> set[str]:
@@ -128,3 +139,44 @@ def test_a_pipe_gets_a_line_now_and_then(
             now[0] += passed
             callback(2 * SECOND, 5 * SECOND)
     assert capsys.readouterr().err.splitlines() == [said]
+
+
+NASTY = "a\x1b[31mred\x07 [bold]\u202e"
+
+
+@pytest.mark.parametrize("kind", ["shown", "points", "runs"])
+def test_a_bar_shows_what_a_terminal_would_obey(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = StringIO()
+    monkeypatch.setattr(progress, "err", Console(file=screen, force_terminal=True, color_system=None, width=120))
+    monkeypatch.setattr(progress, "_PATIENCE_S", 0.0)
+    with getattr(progress, kind)(NASTY) as tell:
+        tell(1) if kind == "runs" else tell(1, 2)
+    assert r"a\x1b[31mred\x07 [bold]\u202e" in screen.getvalue()
+    assert "\x1b[31m" not in screen.getvalue()
+    assert "\x07" not in screen.getvalue()
+
+
+def test_names_of_any_script_are_drawn_in_silence(tmp_path: Path) -> None:
+    path = tmp_path / "fast.toml"
+    path.write_text(FAST)
+    run(sys.executable, "-m", "polypath", "run", path, "--out", tmp_path / "out", "--plot")
+    made = Recording.load(tmp_path / "out")
+    named = made.tables["connection_ends"].with_columns(name=pl.lit("\x1b[31m中文 ") + pl.col("name"))
+    replace(made, tables={**made.tables, "connection_ends": named}).save(tmp_path / "received")
+    done = run(sys.executable, "-m", "polypath", "plot", tmp_path / "received", "--out", tmp_path / "figures")
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "Warning" not in done.stderr
+    assert "site-packages" not in done.stderr
+
+
+@pytest.mark.parametrize("given", ["0", "-5", "x", "", "9" * 5000])
+def test_a_width_that_no_terminal_has_is_left_alone(given: str) -> None:
+    usual = run(sys.executable, "-m", "polypath", "algorithms", "scheduler")
+    odd = run(sys.executable, "-m", "polypath", "algorithms", "scheduler", COLUMNS=given, LINES=given)
+    assert odd.stdout == usual.stdout != ""
+    assert run(sys.executable, "-m", "polypath", "--help", COLUMNS=given).stdout.strip()
+
+
+def test_a_width_is_kept_to() -> None:
+    printed = run(sys.executable, "-m", "polypath", "algorithms", "scheduler", COLUMNS="60").stdout
+    assert 40 < max(map(len, printed.splitlines())) <= 60

@@ -235,6 +235,83 @@ def test_the_figures_are_the_recording_s(ran: Ran, transport: str, reverse: bool
     assert len(end["streams"]) == 1
 
 
+#: Paths that lose, spoil and repeat packets, one of which goes away with data in its queue.
+ROUGH = """
+duration = "900 ms"
+[defaults]
+profile = "PROFILE"
+path_manager = "fullmesh"
+scheduler = "SCHEDULER"
+[host.client]
+[host.server]
+[router.r]
+[link.a]
+ends = ["client:eth0", "r"]
+rate = "20 Mbps"
+delay = "15 ms"
+queue = "30 kB"
+jitter = "2 ms"
+corrupt = "1 %"
+[link.b]
+ends = ["client:eth1", "r"]
+rate = "5 Mbps"
+delay = "20 ms"
+queue = "3 packets"
+loss = "2 %"
+duplicate = "1 %"
+[link.b.backward]
+rate = "4 Mbps"
+[link.c]
+ends = ["r", "server"]
+delay = "1 ms"
+[[application]]
+name = "iperf"
+kind = "bulk"
+count = 2
+start = "100 ms"
+transport = "TRANSPORT"
+size = "500 kB"
+reverse = REVERSE
+[[event]]
+at = "333 ms"
+interface = "client:eth1"
+up = false
+[[event]]
+at = "400 ms"
+link = "c"
+delay = "11 ms"
+[record]
+interval = "50 ms"
+"""
+
+
+@pytest.mark.parametrize("reverse", ["false", "true"])
+@pytest.mark.parametrize(("profile", "scheduler"), [("linux", "default"), ("rfc", "default"), ("rfc", "redundant")])
+@pytest.mark.parametrize("transport", ["tcp", "mptcp", "quic", "mpquic"])
+def test_no_more_arrives_than_was_sent_and_every_sum_agrees(
+    transport: str, profile: str, scheduler: str, reverse: str
+) -> None:
+    given = {"TRANSPORT": transport, "PROFILE": profile, "SCHEDULER": scheduler, "REVERSE": reverse}
+    text = ROUGH
+    for name, value in given.items():
+        text = text.replace(name, value)
+    scenario = polypath.Scenario.parse(text, "rough")
+    for seed in range(1, 13):
+        found = iperf3.document(polypath.run(scenario, seed=seed, segments=True))
+        end, intervals = found["end"], found["intervals"]
+        for stream in end["streams"]:
+            assert stream["sender"]["bytes"] >= stream["receiver"]["bytes"]
+        for side in ("sender", "receiver"):
+            total = end["sum_sent" if side == "sender" else "sum_received"]
+            for name in ("bytes", "retransmits") if side == "sender" else ("bytes",):
+                assert total[name] == sum(stream[side][name] for stream in end["streams"])
+        for each in intervals:
+            for name in ("bytes", "retransmits"):
+                assert each["sum"][name] == sum(stream[name] for stream in each["streams"])
+        for name, total in (("bytes", end["sum_received"]), ("retransmits", end["sum_sent"])):
+            assert total[name] == sum(each["sum"][name] for each in intervals)
+
+
 def test_intervals_are_seconds_and_add_up_to_the_goodput_s_series(ran: Ran) -> None:
     recording = ran(TIMED)
     (of,) = metrics.connections(recording)

@@ -2,7 +2,8 @@
 //!
 //! Files are read twice. The first reading finds out who speaks with whom, which subflows belong together, and how near
 //! each place of capture was to either end; the second follows every segment at the place nearest to its sender and at
-//! the one nearest to its receiver. Memory grows with what is under way and with the tables, not with the files.
+//! the one nearest to its receiver. Where several interfaces turn out to be one place, the first reading is done again with
+//! them taken together. Memory grows with what is under way and with the tables, not with the files.
 
 mod analysis;
 mod blocking;
@@ -19,6 +20,7 @@ mod keys;
 mod link;
 mod notes;
 mod packet;
+mod places;
 mod ranges;
 mod signals;
 mod stream;
@@ -66,14 +68,8 @@ pub fn trace(
 ) -> Result<Traced, Error> {
     let mut survey = Survey::default();
     let mut files = Merged::open(paths, &[])?;
-    let mut interrupted = false;
-    while let Some(packet) = files.next() {
-        survey.see(&packet);
-        if survey.packets % STEP == 0 && !progress(survey.packets) {
-            interrupted = true;
-            break;
-        }
-    }
+    let mut interrupted = !survey.read(&mut files, u64::MAX, &mut progress);
+    let mut read = survey.packets;
     if survey.packets == 0 {
         let reports = files.reports();
         return Err(Error::NoTcp {
@@ -90,11 +86,21 @@ pub fn trace(
                 .collect(),
         });
     }
+    if !interrupted && let Some(mut again) = survey.again() {
+        let all = again.read(&mut Merged::open(paths, &[])?, read, |packets| {
+            progress(read + packets)
+        });
+        // What is not surveyed again is not followed either.
+        interrupted = !all;
+        read += again.packets;
+        survey = again;
+    }
     let known = clocks::ahead(&survey, paths.len());
     let ahead: Vec<i64> = known.iter().map(|it| it.unwrap_or_default()).collect();
     survey.settle(&ahead);
     let unchecked = clocks::unchecked(&survey, &known);
-    let (read, joined) = (survey.packets, join::join(&survey));
+    let surveyed = survey.packets;
+    let joined = join::join(&survey);
     let hosts = Hosts::of(&joined, &survey, &files);
     let settings = Settings {
         interval_ns: options.interval_ns.max(1),
@@ -103,7 +109,7 @@ pub fn trace(
     let mut analysis = Analysis::new(&mut survey, joined, &hosts, settings);
     let mut files = Merged::open(paths, &ahead)?;
     let mut packets = 0;
-    while packets < read
+    while packets < surveyed
         && let Some(packet) = files.next()
     {
         analysis.see(&packet);

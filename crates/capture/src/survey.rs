@@ -5,9 +5,11 @@ use std::net::SocketAddr;
 use polypath_wire::mptcp::{DataAck, Dsn, MpJoin, MptcpOption};
 use polypath_wire::tcp::{Flags, Segment};
 
+use crate::STEP;
 use crate::flows::{FlowId, Flows};
 use crate::half::Mark;
-use crate::packet::{Packet, Tap};
+use crate::packet::{Merged, Packet, Tap};
+use crate::places::{self, Apart, Places, Witnesses};
 
 /// A segment without a SYN before it that is so many bytes below the first is a straggler; what is further off has wrapped.
 pub const STRAGGLE: u32 = 1 << 24;
@@ -60,15 +62,19 @@ pub struct Surveyed {
     pub data: Both<Option<u64>>,
     pub short_data: Both<Option<u32>>,
     pub taps: Vec<Seen>,
+    /// Taps of one file that are places of their own.
+    pub apart: Vec<Apart>,
 }
 
-/// A flow as one tap saw it, or several that saw it one after the other.
+/// A flow as one place saw it: one tap, or several that share it or saw it one after the other.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub tap: Tap,
-    /// Those that took the flow up later.
-    pub later: Vec<Tap>,
-    pub packets: u64,
+    /// The place's other taps.
+    pub others: Vec<Tap>,
+    pub witnesses: Witnesses,
+    /// Packets of each direction.
+    sent: Both<u64>,
     first_ns: i64,
     last_ns: i64,
     /// Time from a segment of each direction to the first acknowledgement of it, the least.
@@ -101,6 +107,11 @@ impl Seen {
         }
     }
 
+    /// The direction of which most packets are: 0 of the end with the lower address.
+    pub fn sender(&self) -> usize {
+        usize::from(self.sent[1] > self.sent[0])
+    }
+
     /// When SYN and SYN/ACK of a flow passed that `opener` opened.
     pub fn handshake(&self, opener: usize) -> Option<(i64, i64)> {
         Some((self.opened[opener]?, self.opened[1 - opener]?))
@@ -112,7 +123,7 @@ impl Seen {
     }
 
     pub fn taps(&self) -> impl Iterator<Item = Tap> {
-        std::iter::once(self.tap).chain(self.later.iter().copied())
+        std::iter::once(self.tap).chain(self.others.iter().copied())
     }
 
     /// Whether `next` goes on where this ends, as the next of the files does into which a capture was cut: it begins later, and
@@ -134,10 +145,10 @@ impl Seen {
     }
 
     fn continue_with(&mut self, next: Self) {
-        self.later.extend(next.taps());
-        self.packets += next.packets;
+        self.others.extend(next.taps());
         self.last_ns = next.last_ns;
         for direction in 0..2 {
+            self.sent[direction] += next.sent[direction];
             for (own, other) in [
                 (&mut self.waits, next.waits),
                 (&mut self.echo_waits, next.echo_waits),
@@ -152,8 +163,9 @@ impl Seen {
     }
 
     fn see(&mut self, direction: usize, packet: &Packet) {
-        self.packets += 1;
+        self.sent[direction] += 1;
         self.last_ns = packet.time_ns;
+        self.witnesses.see(direction, packet);
         let segment = &packet.segment;
         if let Some(intact) = packet.intact {
             self.whole[direction] += 1;
@@ -236,10 +248,39 @@ pub struct Survey {
     pub flows: Flows,
     pub found: Vec<Surveyed>,
     pub packets: u64,
+    /// As far as an earlier survey knows them.
+    places: Places,
 }
 
 impl Survey {
-    pub fn see(&mut self, packet: &Packet) {
+    /// A survey that takes those taps together which this one found to be one place; absent if there are none.
+    pub fn again(&self) -> Option<Self> {
+        let places = places::places(&self.found);
+        (!places.is_empty()).then(|| Self {
+            places,
+            ..Self::default()
+        })
+    }
+
+    /// Surveys at most so many packets. `progress` is told how many, and ends it by giving false; whether it did not.
+    pub fn read(
+        &mut self,
+        files: &mut Merged,
+        most: u64,
+        mut progress: impl FnMut(u64) -> bool,
+    ) -> bool {
+        while self.packets < most
+            && let Some(packet) = files.next()
+        {
+            self.see(&packet);
+            if self.packets % STEP == 0 && !progress(self.packets) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn see(&mut self, packet: &Packet) {
         self.packets += 1;
         let (flow, forward) = self.flows.locate(packet);
         let direction = usize::from(!forward);
@@ -251,7 +292,8 @@ impl Survey {
             };
             self.found.push(Surveyed::new(ends, packet.time_ns));
         }
-        self.found[flow].see(direction, packet);
+        let tap = places::standing_for(&self.places, flow, packet.tap);
+        self.found[flow].see(direction, packet, tap);
     }
 
     /// Sets the times of files right whose clocks are ahead, and takes together the taps that saw a flow one after the other.
@@ -300,17 +342,26 @@ impl Surveyed {
             data: [None; 2],
             short_data: [None; 2],
             taps: Vec::new(),
+            apart: Vec::new(),
         }
     }
 
-    fn see(&mut self, direction: usize, packet: &Packet) {
-        let seen = match self.taps.iter_mut().find(|seen| seen.tap == packet.tap) {
+    /// `tap` stands for the place that has the packet.
+    fn see(&mut self, direction: usize, packet: &Packet, tap: Tap) {
+        for pair in places::apart(&self.taps, direction, packet, tap) {
+            let known = |&(a, b): &Apart| (a, b) == pair || (b, a) == pair;
+            if !self.apart.iter().any(known) {
+                self.apart.push(pair);
+            }
+        }
+        let seen = match self.taps.iter_mut().find(|seen| seen.tap == tap) {
             Some(seen) => seen,
             None => {
                 self.taps.push(Seen {
-                    tap: packet.tap,
-                    later: Vec::new(),
-                    packets: 0,
+                    tap,
+                    others: Vec::new(),
+                    witnesses: Witnesses::default(),
+                    sent: [0; 2],
                     first_ns: packet.time_ns,
                     last_ns: packet.time_ns,
                     waits: [None; 2],
@@ -327,6 +378,9 @@ impl Surveyed {
                 self.taps.last_mut().expect("pushed above")
             }
         };
+        if packet.tap != tap && !seen.others.contains(&packet.tap) {
+            seen.others.push(packet.tap);
+        }
         seen.see(direction, packet);
         let segment = &packet.segment;
         if segment.flags.contains(Flags::SYN) {

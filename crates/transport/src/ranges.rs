@@ -84,6 +84,34 @@ impl RangeSet {
         }
     }
 
+    /// Takes out `[start, end)` and calls `removed` for each stretch that was in the set, the lowest first.
+    pub fn remove(&mut self, start: u64, end: u64, mut removed: impl FnMut(u64, u64)) {
+        let mut index = self.ranges.partition_point(|range| range.1 <= start);
+        while let Some(&(from, to)) = self.ranges.get(index)
+            && from < end
+        {
+            let (low, high) = (from.max(start), to.min(end));
+            if low >= high {
+                break;
+            }
+            removed(low, high);
+            self.bytes -= high - low;
+            match (from < low, high < to) {
+                (false, false) => {
+                    self.ranges.remove(index);
+                }
+                (false, true) => self.ranges[index].0 = high,
+                (true, rest) => {
+                    self.ranges[index].1 = low;
+                    index += 1;
+                    if rest {
+                        self.ranges.insert(index, (high, to));
+                    }
+                }
+            }
+        }
+    }
+
     /// Takes out everything below `bound`, and what continues it: returns where that ends, or `bound`.
     pub fn take_up_to(&mut self, bound: u64) -> u64 {
         let mut reached = bound;
@@ -161,6 +189,12 @@ mod tests {
                     let expected: BTreeSet<u64> = (start..start + len).filter(|n| !model.contains(n)).collect();
                     prop_assert_eq!(&fresh, &expected);
                     model.extend(start..start + len);
+                } else if choice < 85 {
+                    let mut gone = BTreeSet::new();
+                    ranges.remove(start, start + len, |a, b| gone.extend(a..b));
+                    let expected: BTreeSet<u64> = model.range(start..start + len).copied().collect();
+                    prop_assert_eq!(&gone, &expected);
+                    model.retain(|n| !(start..start + len).contains(n));
                 } else if choice < 90 {
                     let mut expected = start;
                     while model.contains(&expected) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -37,6 +38,14 @@ def _open_streams() -> bool:
     return closed
 
 
+def _forget_impossible_sizes() -> None:
+    """Takes a width or height out of the environment that no terminal has: rich would print into no columns."""
+    for name in ("COLUMNS", "LINES"):
+        given = os.environ.get(name)
+        if given is not None and not re.fullmatch(r"0*[1-9][0-9]{0,4}", given):
+            del os.environ[name]
+
+
 def _replacement(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -45,6 +54,7 @@ def _replacement(error: UnicodeError) -> tuple[str, int]:
 
 #: Whether the process was started without a standard output.
 STARTED_CLOSED: Final = _open_streams()
+_forget_impossible_sizes()
 codecs.register_error(_REPLACE, _replacement)
 
 

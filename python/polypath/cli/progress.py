@@ -34,7 +34,7 @@ class _Lines:
         now = time.monotonic()
         if now - self.said >= _LINE_S:
             self.said = now
-            err.print(f"{printable(self.name)}: {how_far}", markup=False)
+            err.print(f"{self.name}: {how_far}", markup=False)
 
 
 class _Bar:
@@ -50,7 +50,7 @@ class _Bar:
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
             self.bar = Progress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 TextColumn("{task.fields[now]:.2f} / {task.total:g} s simulated"),
                 TimeElapsedColumn(),
@@ -69,6 +69,7 @@ class _Bar:
 @contextmanager
 def shown(name: str) -> Iterator[Callback]:
     """A callback for an engine that draws a bar on a terminal once a second has passed."""
+    name = printable(name)
     if not err.is_terminal:
         lines = _Lines(name)
         yield lambda now_ns, end_ns: lines.say(f"{now_ns / 1e9:.1f} of {end_ns / 1e9:g} s simulated")
@@ -85,7 +86,7 @@ def points(name: str, what: str = "points") -> Iterator[Callable[[int, int], Non
     """A callback for the numbers of points done and to do, which draws a bar on a terminal. It raises a
     KeyboardInterrupt that was lost."""
     check = signals.lost()
-    with _points(name, what) as show:
+    with _points(printable(name), what) as show:
 
         def told(done: int, total: int) -> None:
             show(done, total)
@@ -109,7 +110,7 @@ def _points(name: str, what: str) -> Iterator[Callable[[int, int], None]]:
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(what))
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TextColumn(what))
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=err, transient=True) as bar:
         task = bar.add_task(name, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
@@ -118,6 +119,7 @@ def _points(name: str, what: str) -> Iterator[Callable[[int, int], None]]:
 @contextmanager
 def runs(name: str) -> Iterator[Callable[[int], None]]:
     """A callback for the number of runs done, of a search whose length nobody knows."""
+    name = printable(name)
     if not err.is_terminal:
         lines = _Lines(name)
         yield lambda done: lines.say(f"{done} runs")
@@ -125,7 +127,7 @@ def runs(name: str) -> Iterator[Callable[[int], None]]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     with Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed:.0f} runs"),
         TimeElapsedColumn(),

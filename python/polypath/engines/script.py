@@ -31,6 +31,8 @@ class Loader:
 
     def __init__(self) -> None:
         self.failure: ScriptFailed | None = None
+        #: Ctrl-C came while a file was loaded or an instance made.
+        self.interrupted = False
         self._files: dict[str, tuple[str, str]] = {}
 
     def close(self) -> None:
@@ -55,10 +57,17 @@ class Loader:
         try:
             exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)
             return getattr(module, name)(**arguments)
-        except Exception as error:
+        except KeyboardInterrupt:
+            self.interrupted = True
+            raise
+        except BaseException as error:  # what a file raises to end a program ends the run, too
             message = f"{_where(error, file) or file}: {_what(error)}"
             self.failure = ScriptFailed(message, f"{file}:{name}", source)
             raise self.failure from error
+
+    def blamed(self) -> BaseException | None:
+        """What stopped the making of an instance, of which Rust knows only the text: its failure, or Ctrl-C."""
+        return KeyboardInterrupt() if self.interrupted else self.failure
 
 
 def failed(error: _core.ScriptError, loader: Loader) -> ScriptFailed:

@@ -51,8 +51,8 @@ class Simulator:
         except EngineError:
             raise
         except (_core.PlanError, RuntimeError, OSError) as error:
-            if loader.failure is not None:
-                raise loader.failure from error
+            if (blamed := loader.blamed()) is not None:
+                raise blamed from error
             raise EngineError(" ".join(str(error).split())) from error
         finally:
             loader.close()
@@ -77,7 +77,7 @@ def check(plan: Plan) -> None:
     finally:
         loader.close()
     if problem is not None:
-        raise loader.failure or EngineError(" ".join(problem.split()))
+        raise loader.blamed() or EngineError(" ".join(problem.split()))
 
 
 def _advance(simulation: _core.Simulation, end_ns: int, progress: Progress, program: Program | None = None) -> bool:

@@ -237,7 +237,7 @@ class _Writer:
             "client": self.nodes[application["client"]]["name"],
             "server": self.nodes[application["server"]]["name"],
             "start": units.TIME.format(application["start_ns"]),
-            **_work(work),
+            **_work(work, self.plan["applications"]),
             **{
                 f"{side}_stack": _settings(_beyond(stack, self.nodes[application[side]]["stack"]))
                 for side in ("client", "server")
@@ -295,10 +295,10 @@ def _algorithm(choice: Data) -> str | dict[str, Any]:
     return {"name": choice["name"], **choice["parameters"]} if choice["parameters"] else str(choice["name"])
 
 
-def _work(work: Data) -> dict[str, Any]:
+def _work(work: Data, applications: Sequence[Data]) -> dict[str, Any]:
     match work["kind"]:
         case "page":
-            return _page(work)
+            return _page(work, applications)
         case "video":
             return _video(work)
         case kind:
@@ -311,9 +311,11 @@ def _video(work: Data) -> dict[str, Any]:
     return _fields({**own, "length_ns": None if segments is None else segments * work["segment_ns"]})
 
 
-def _page(work: Data) -> dict[str, Any]:
+def _page(work: Data, applications: Sequence[Data]) -> dict[str, Any]:
     if work.get("of") is not None:
-        raise ScenarioError("it has a page over several connections, which a scenario gives as one application")
+        if work["of"] >= len(applications):
+            raise ScenarioError("a page has the objects of an application that there is not")
+        return {"of": applications[work["of"]]["name"]}
     names = [each["name"] for each in work["objects"]]
     return {
         "objects": [

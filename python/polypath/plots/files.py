@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Final
 from matplotlib.figure import Figure
 
 from polypath.plots.png import Canvas
-from polypath.plots.style import style
+from polypath.plots.style import any_glyph, style
 from polypath.results import UnknownName
 from polypath.results.files import replacing
 
@@ -39,7 +39,8 @@ def _save(figure: Figure, target: Path | BinaryIO, form: str) -> None:
     edges = None if figure.get_layout_engine() is None else "tight"
     if form == "png":
         Canvas(figure)  # becomes the figure's own
-    figure.savefig(target, format=form, bbox_inches=edges, metadata=metadata)
+    with any_glyph():
+        figure.savefig(target, format=form, bbox_inches=edges, metadata=metadata)
 
 
 class Picture(Figure):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -99,11 +100,21 @@ def style(look: Look | None = None) -> Iterator[None]:
     size = {"font.size": look.points} if look.font_size is not None or "font.size" not in sheet else {}
     colours, active = _COLOURS.set(_cycle(sheet)), _ACTIVE.set(look)
     try:
-        with mpl.rc_context(_STYLE | widths | sheet | size):  # type: ignore[arg-type]
+        with mpl.rc_context(_STYLE | widths | sheet | size), any_glyph():  # type: ignore[arg-type]
             yield
     finally:
         _COLOURS.reset(colours)
         _ACTIVE.reset(active)
+
+
+@contextmanager
+def any_glyph() -> Iterator[None]:
+    """Within it a name's character that the font lacks is a box in the figure, without a warning that names a line of
+    matplotlib for each."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Glyph \d+ .*missing from font", category=UserWarning)
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support", category=UserWarning)
+        yield
 
 
 def _cycle(sheet: dict[str, Any]) -> Sequence[str]:

@@ -29,7 +29,7 @@ from polypath.scenario.tables import (
     nodes,
     split_end,
 )
-from polypath.scenario.traffic import Bulk, Command, Event
+from polypath.scenario.traffic import QUIC, Bulk, Command, Event, Page
 from polypath.units import TIME
 
 
@@ -167,6 +167,25 @@ def _application_times(tables: Tables) -> Iterator[Problem]:
             when = TIME.format(application.start + application.start_jitter)
             message = f"it may start at {when}, but the run ends at {end}; give less or a longer 'duration'"
             yield Problem(("application", index, "start_jitter"), message)
+
+
+def _pages(tables: Tables) -> Iterator[Problem]:
+    """One more connection for a page is between the hosts of a page that stands before it and has its objects."""
+    named: dict[str, Page] = {}
+    for (index, application), name in zip(enumerate(tables.application), application_names(tables), strict=True):
+        if not isinstance(application, Page):
+            continue
+        if application.of is None:
+            named[name] = application
+            continue
+        path = ("application", index, "of")
+        owner = named.get(application.of)
+        if owner is None:
+            yield unknown_at(path, "page before this one", application.of, named)
+        elif (owner.client, owner.server) != (application.client, application.server):
+            yield Problem(path, f"page '{application.of}' is between other hosts: {owner.client} and {owner.server}")
+        elif owner.transport in QUIC:
+            yield Problem(path, f"page '{application.of}' is over QUIC, and all on one connection")
 
 
 def _event_times(tables: Tables) -> Iterator[Problem]:
@@ -482,6 +501,7 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     link_problems,
     _application_hosts,
     _application_times,
+    _pages,
     _events,
     _event_times,
     _route_nodes,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from polypath import registry
 from polypath.scenario import declared, pages, script
@@ -249,21 +249,19 @@ class Page(Application):
     connections: int = Field(default=1, ge=1, le=100)
     """Over TCP: how many are opened, all at the start; from two on, their names end in -1, -2, .., and their ports
     count up. Browsers open six."""
-
-    _of: str | None = PrivateAttr(default=None)
-
-    @property
-    def of(self) -> str | None:
-        """The application that has the objects of which this is one more connection."""
-        return self._of
+    of: Name | None = None
+    """Another page's name: this is one more connection for the objects of that page. What `connections` stands for is
+    written so."""
 
     def side_by_side(self) -> list[Page]:
         """An application for each connection."""
-        made = []
+        made: list[Page] = []
         for number in range(self.connections):
             port = None if self.port is None else self.port + number
-            made.append(self.model_copy(update={"name": f"{self.name}-{number + 1}", "connections": 1, "port": port}))
-            made[-1]._of = made[0].name if number else None
+            own: dict[str, Any] = {"name": f"{self.name}-{number + 1}", "connections": 1, "port": port}
+            if number:
+                own |= {"of": made[0].name, "objects": [], "csv": None, "har": None}
+            made.append(self.model_copy(update=own))
         return made
 
     def wanted(self) -> tuple[pages.Wanted, ...]:
@@ -281,6 +279,12 @@ class Page(Application):
     @model_validator(mode="after")
     def _has_objects(self) -> Page:
         given = [key for key in ("objects", "csv", "har") if getattr(self, key)]
+        if self.of is not None:
+            for key in given + ["connections"] * (self.connections > 1):
+                raise fault(f"'of' names the page whose objects these are; leave '{key}' out", at=(key,))
+            if self.transport in QUIC:
+                raise fault("over QUIC the objects of a page are on streams of one connection", at=("of",))
+            return self
         if len(given) != 1:
             raise fault("a page takes its objects from one of 'objects', 'csv' and 'har'", at=tuple(given[1:2]))
         if self.connections > 1 and self.transport in QUIC:

@@ -120,9 +120,22 @@ impl Connection {
             self.with(subflow, |socket, cx| socket.on_local_congestion(cx));
         } else {
             self.with(subflow, |socket, cx| socket.on_local_drop(cx, seq));
+            self.settle_outrun(subflow);
             self.tends_queues = true;
         }
         self.find_deadline();
+    }
+
+    /// What a subflow did not send after all was no reinjection on the others.
+    fn settle_outrun(&mut self, subflow: usize) {
+        let mut left = std::mem::take(&mut self.shared.once.outrun);
+        for (index, other) in self.subflows.iter_mut().enumerate() {
+            if index != subflow {
+                let part = left.min(other.socket.totals.reinjected);
+                other.socket.totals.reinjected -= part;
+                left -= part;
+            }
+        }
     }
 
     /// The path of a subflow is known to take packets of `mtu` bytes at most. False: no longer ones are sent anyway.

@@ -7,6 +7,7 @@ use polypath_wire::tcp::Segment;
 use crate::config::Config;
 use crate::path::Member;
 use crate::stream::{Blocking, Receiver};
+use crate::tcp::once::Once;
 use crate::{Counters, Event, EventKind, Mib, Nanos, Purpose, Transmit};
 
 /// What the sockets of a connection have in common.
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     pub writer_waits: bool,
     /// The subflow whose packet is taken in while readers and writers wait for the instant's other packets, under upstream's rules.
     pub softirq: Option<usize>,
+    /// What of the stream has left.
+    pub once: Once,
     /// Reused between acknowledgements.
     pub scratch: Vec<(u64, u64)>,
 }
@@ -56,6 +59,7 @@ impl Shared {
             largest_window: 0,
             writer_waits: false,
             softirq: None,
+            once: Once::default(),
             scratch: Vec::new(),
         }
     }

@@ -15,6 +15,7 @@ mod info;
 mod keepalive;
 mod mss;
 mod mtu_probing;
+mod once;
 mod paced;
 mod path_mtu;
 mod receiver;

@@ -11,6 +11,7 @@ use crate::path::Member;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::seq::wrap;
 use crate::tcp::context::{Context, Options};
+use crate::tcp::sender::Kind;
 
 /// The least MTU that a report is believed: Linux's ip_rt_min_pmtu, and what every link of IPv6 has (RFC 8200 section 5).
 const LEAST_IPV4: u32 = 552;
@@ -67,7 +68,7 @@ impl Socket {
                 unsent.push_back(Chunk {
                     len,
                     push: Push::No,
-                    kind: chunk.kind.not_last(),
+                    kind: Kind::New,
                     ..chunk
                 });
                 chunk.offset += u64::from(len);

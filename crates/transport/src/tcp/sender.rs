@@ -21,18 +21,6 @@ pub(crate) enum Kind {
     New,
     /// New, and the FIN rides on it (`tcp_send_fin`).
     Last,
-    /// Another subflow carried it before.
-    Reinjection,
-}
-
-impl Kind {
-    /// Of a part that is followed by others.
-    pub fn not_last(self) -> Self {
-        match self {
-            Self::Last => Self::New,
-            kind => kind,
-        }
-    }
 }
 
 /// Whether a segment is pushed.
@@ -383,13 +371,13 @@ impl Socket {
             self.last_small = self.next;
         }
         self.totals.sent += u64::from(chunk.len);
-        match chunk.kind {
-            Kind::New => {}
-            Kind::Last => self.ride_fin(&mut sent),
-            Kind::Reinjection => {
-                self.totals.reinjected += u64::from(chunk.len);
-                sent.set(Sent::REINJECTED);
-            }
+        let again = cx.shared.once.send(chunk.offset, chunk.len);
+        if again > 0 {
+            self.totals.reinjected += again;
+            sent.set(Sent::REINJECTED);
+        }
+        if chunk.kind == Kind::Last {
+            self.ride_fin(&mut sent);
         }
         self.recovery.count_sent();
         self.ack.data_sent(cx.shared.now);

@@ -19,7 +19,9 @@
 //! | all packets of an instant are taken in before a writer runs, and before another subflow than theirs sends | `other_subflows_and_writers_wait_for_an_instants_packets` |
 //! | a subflow's queue is filled beyond its window, up to its send buffer | `queues_are_filled_beyond_the_window` |
 
-use polypath_transport::{Buffer, Config, EventKind, Mib, Profile, Purpose};
+use std::ops::Range;
+
+use polypath_transport::{Buffer, Config, EventKind, Mib, Nanos, Profile, Purpose};
 
 use polypath_wire::mptcp::MptcpOption;
 use polypath_wire::tcp::Flags;
@@ -36,14 +38,29 @@ fn upstream() -> Config {
     }
 }
 
-fn reinjected(pair: &Pair) -> Vec<(u64, usize, u64, u32)> {
+/// What the client sent on a path for the first time there from an instant on, with whether another path had sent it.
+fn sent_on(pair: &Pair, path: usize, since: Nanos) -> Vec<(Nanos, Range<u64>, bool)> {
     pair.data(Side::Client)
-        .filter(|packet| packet.purpose == Purpose::Reinjection)
+        .filter(|packet| packet.path == path && packet.at >= since)
+        .filter(|packet| packet.purpose != Purpose::Retransmission)
         .map(|packet| {
             let payload = packet.segment.payload;
-            (packet.at, packet.path, payload.offset, payload.len)
+            let range = payload.offset..payload.offset + u64::from(payload.len);
+            (packet.at, range, packet.purpose == Purpose::Reinjection)
         })
         .collect()
+}
+
+/// Reinjected is what another path had sent, and nothing that only waited there.
+fn assert_reinjections(pair: &Pair) {
+    let (dead, live) = (sent_on(pair, 0, 0), sent_on(pair, 1, 0));
+    for (at, range, again) in &live {
+        let before = dead.iter().any(|(sent_at, sent, _)| {
+            sent_at <= at && sent.start < range.end && range.start < sent.end
+        });
+        assert_eq!(*again, before, "{range:?}");
+    }
+    assert!(dead.iter().all(|(_, _, again)| !again));
 }
 
 #[test]
@@ -57,12 +74,16 @@ fn an_idle_subflow_repeats_the_head() {
         .client
         .happened(|kind| matches!(kind, EventKind::Timeout { subflow: 0, .. }));
     assert!(timeouts > 0);
-    let again = reinjected(&pair);
-    assert!(again.iter().all(|&(_, path, ..)| path == 1), "{again:?}");
+    let again = sent_on(&pair, 1, died);
     // The first fragment holds all of it; it was sent again once, when the subflow's timer would have fired.
-    assert_eq!(again[0].2, 1);
-    assert_eq!(again.iter().map(|packet| packet.3).sum::<u32>(), 20_000);
+    assert_eq!(again[0].1.start, 1);
+    let bytes: u64 = again
+        .iter()
+        .map(|packet| packet.1.end - packet.1.start)
+        .sum();
+    assert_eq!(bytes, 20_000);
     assert!(again[0].0 >= died + 20 * MS && again[0].0 <= died + 400 * MS);
+    assert_reinjections(&pair);
     assert_eq!(pair.counter(Side::Client, Mib::MPTcpExtSubflowStale), 0);
     assert_eq!(pair.server.read, 20_001);
 }
@@ -132,17 +153,23 @@ fn a_dead_subflow_schedules_everything_anew() {
     assert!(pair.run_until_that(limit, |pair| in_flight(pair) > 50_000));
     let address = pair.client.connection().subflows()[0].tuple.local.ip();
     let (una, sent) = (pair.server.read, pair.server.read + in_flight(&pair));
+    let died = pair.now;
     pair.act(Side::Client, |connection, now| {
         connection.set_address_up(address, false, now)
     });
     pair.run_for(20 * SECOND);
     pair.assert_whole(Side::Server, 3_000_001);
-    let again = reinjected(&pair);
-    assert!(again.iter().all(|&(_, path, ..)| path == 1));
-    let first = again.iter().map(|packet| packet.2).min().unwrap();
+    let scheduled = una..sent;
+    let moved = sent_on(&pair, 1, died);
+    let again = moved.iter().filter(|packet| packet.2);
+    let first = again.map(|packet| packet.1.start).min().unwrap();
     assert!(first <= una, "{first} is beyond what was read, {una}");
-    let bytes: u64 = again.iter().map(|packet| u64::from(packet.3)).sum();
+    let anew = moved
+        .iter()
+        .filter(|packet| scheduled.contains(&packet.1.start));
+    let bytes: u64 = anew.map(|packet| packet.1.end - packet.1.start).sum();
     assert!(bytes > (sent - una) / 2, "{bytes} of {}", sent - una);
+    assert_reinjections(&pair);
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl Connection {
         let chunk = Chunk {
             offset,
             len,
-            kind: Kind::Reinjection,
+            kind: Kind::New,
             push: Push::No,
             waits: self.send.queues && self.shared.config.cork,
         };

@@ -98,7 +98,7 @@ impl Socket {
         }
         while self.sent.len() > index {
             if let Some(sent) = self.sent.pop_back() {
-                self.put_back(sent);
+                self.put_back(shared, sent);
             }
         }
         self.next = from;
@@ -122,7 +122,7 @@ impl Socket {
         }
     }
 
-    fn put_back(&mut self, sent: Sent) {
+    fn put_back(&mut self, shared: &mut Shared, sent: Sent) {
         if sent.has(Sent::FIN) {
             self.fin = FinState::Queued;
         }
@@ -130,10 +130,15 @@ impl Socket {
             return;
         }
         let len = u64::from(sent.len);
-        let kind = if sent.has(Sent::REINJECTED) {
-            self.totals.reinjected -= len;
-            Kind::Reinjection
-        } else if sent.has(Sent::FIN) {
+        let elsewhere = shared.once.take_back(sent.offset, sent.len);
+        let own = if sent.has(Sent::REINJECTED) {
+            elsewhere.min(self.totals.reinjected)
+        } else {
+            0
+        };
+        self.totals.reinjected -= own;
+        shared.once.outrun += elsewhere - own;
+        let kind = if sent.has(Sent::FIN) {
             Kind::Last
         } else {
             Kind::New

@@ -79,7 +79,8 @@ pub struct PathState {
     /// Probe timeouts in a row, and ack-eliciting packets to be sent beyond the window.
     pub(super) timeouts: u32,
     pub(super) probes: u32,
-    /// The last reduction of the window: packets sent before it take no part in another (RFC 9002 section 7.3.2).
+    /// The last reduction of the window: packets sent before it take no part in another (RFC 9002 section 7.3.2). Where a rate is set, the last
+    /// loss of an episode.
     pub(super) recovery_since: Option<Nanos>,
     /// Data waited for the window or the pacer when sending last ended.
     pub(super) held: bool,
@@ -289,6 +290,12 @@ impl PathState {
             NEVER => self.probe_deadline(max_ack_delay),
             at => at,
         }
+    }
+
+    /// All has arrived that had left by the last reduction, or loss, and was not lost.
+    pub(super) fn repaired(&self) -> bool {
+        let oldest = self.space.sent.iter().next();
+        oldest.is_none_or(|packet| Some(packet.at) > self.recovery_since)
     }
 
     /// Shows schedulers and coupled congestion controls the round trip.

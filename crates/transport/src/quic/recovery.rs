@@ -258,19 +258,21 @@ impl Connection {
         if member.paces() {
             self.control(path, sum, report, lost);
         } else if sum.growing > 0 {
-            member
-                .congestion
-                .on_ack(&mut Member::new(&mut self.paths, path), &report);
             if self.paths[path].state != CaState::Open {
                 self.end_recovery(path);
             }
+            let member = &mut self.members[path];
+            member
+                .congestion
+                .on_ack(&mut Member::new(&mut self.paths, path), &report);
         }
     }
 
     /// As [`Connection::tell_congestion`], where the controller sets a rate.
     #[inline(never)]
     fn control(&mut self, path: usize, sum: &Sum, mut report: congestion::Ack, lost: Lost) {
-        if sum.growing > 0 && self.paths[path].state != CaState::Open {
+        let over = sum.growing > 0 && lost.packets == 0;
+        if over && self.paths[path].state != CaState::Open && self.members[path].repaired() {
             self.end_recovery(path);
         }
         // Everything that arrived (Linux `rs->acked_sacked`), unless the window has to stay the least one (RFC 9002 section 7.6.2).
@@ -291,7 +293,8 @@ impl Connection {
         }
     }
 
-    /// A packet that was sent since the last reduction arrived (RFC 9002 section 7.3.2).
+    /// A packet that was sent since the last reduction arrived (RFC 9002 section 7.3.2), or a round trip went by without a loss
+    /// ([`Connection::prolong_recovery`]).
     #[cold]
     fn end_recovery(&mut self, path: usize) {
         self.paths[path].state = CaState::Open;
@@ -423,7 +426,7 @@ impl Connection {
         }
         if let Some(at) = newest {
             found.persistent = persistent;
-            found.reduced = self.on_congestion(path, at) || persistent;
+            found.reduced = self.on_congestion(path, at, CaState::Recovery) || persistent;
             if persistent {
                 self.on_persistent_congestion(path);
             }
@@ -471,10 +474,14 @@ impl Connection {
         long && member.rtt.sampled() && is_persistent(lost, span, counts)
     }
 
-    /// A packet that was sent at `at` met congestion (RFC 9002 section 7.3.2). Whether the window is reduced for it.
-    fn on_congestion(&mut self, path: usize, at: Nanos) -> bool {
+    /// A packet that was sent at `at` met congestion (RFC 9002 section 7.3.2), which a loss or a mark tells and leads to `state`. Whether the
+    /// window is reduced for it.
+    fn on_congestion(&mut self, path: usize, at: Nanos, state: CaState) -> bool {
         let member = &mut self.members[path];
         if member.recovery_since.is_some_and(|since| at <= since) {
+            if member.paces() {
+                self.prolong_recovery(path, state);
+            }
             return false;
         }
         member.recovery_since = Some(self.now);
@@ -489,11 +496,30 @@ impl Connection {
             window.cwnd = window.ssthresh;
             window.cwnd_count = 0;
         }
-        window.state = CaState::Recovery;
+        window.state = state;
         member
             .congestion
-            .on_state(&mut Member::new(&mut self.paths, path), CaState::Recovery);
+            .on_state(&mut Member::new(&mut self.paths, path), state);
         true
+    }
+
+    /// More was lost before recovery was over. A period of RFC 9002 lasts one round trip, so that losses in each of them would make as many
+    /// episodes. A controller that sets a rate was written for recovery of TCP, which lasts until nothing is known to be lost (Linux
+    /// `tcp_fastretrans_alert`, Chromium `BbrSender::UpdateRecoveryState`). Marks do not prolong it, and begin none.
+    #[cold]
+    fn prolong_recovery(&mut self, path: usize, state: CaState) {
+        let window = &mut self.paths[path];
+        if window.state == CaState::Open || state < CaState::Recovery {
+            return;
+        }
+        let member = &mut self.members[path];
+        member.recovery_since = Some(self.now);
+        if window.state < state {
+            window.state = state;
+            member
+                .congestion
+                .on_state(&mut Member::new(&mut self.paths, path), state);
+        }
     }
 
     /// More packets were marked than the peer had told of (RFC 9002 section 7.1), or fewer counted than it acknowledges: then the field is
@@ -519,7 +545,7 @@ impl Connection {
         let marked = reported[2] > known[2];
         let newest = acked.iter().map(|packet| packet.at).max();
         let met = newest.filter(|_| marked);
-        met.is_some_and(|at| self.on_congestion(path, at))
+        met.is_some_and(|at| self.on_congestion(path, at, CaState::Cwr))
     }
 
     /// Keys of a level are discarded, and with them what was in flight (RFC 9001 section 4.9).

@@ -6,6 +6,7 @@ use super::connection::Connection;
 use super::crypto::Level;
 use super::data::view;
 use super::draft::Draft;
+use super::path::PathState;
 use crate::config::AckPath;
 use crate::scheduler::{Carried as Report, Decision, Next, PacketKind, PathSet, View};
 
@@ -82,6 +83,9 @@ impl Connection {
                 self.discard_draft(draft);
                 continue;
             }
+            if path != about {
+                self.ask_for_answer(&mut draft);
+            }
             self.send(draft);
             if self.config.ack_path == AckPath::Scheduler {
                 self.report_placed(path);
@@ -89,6 +93,22 @@ impl Connection {
             }
         }
         told
+    }
+
+    /// Nobody acknowledges a packet of acknowledgements alone: a path that carries nothing else may fail unnoticed, and with it every path
+    /// whose acknowledgements it carries. Once a round trip such a packet asks for an answer, which probes follow if there is none. What came
+    /// since the last question must be more than an answer to it, or both sides would ask for ever (RFC 9000 section 13.2.4).
+    fn ask_for_answer(&mut self, draft: &mut Draft) {
+        let came = self.members.iter().map(PathState::came_for_acks).sum();
+        let member = &mut self.members[draft.path];
+        let sent = &member.space.sent;
+        let due = sent.eliciting() == 0
+            && sent.last_eliciting_at() + member.rtt.smoothed() <= self.now
+            && came != member.asked_after;
+        if due && draft.room > 0 {
+            member.asked_after = came;
+            draft.push(Frame::Ping);
+        }
     }
 
     /// The path that carries the acknowledgement of another one, or its own.

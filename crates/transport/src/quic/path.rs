@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use polypath_wire::quic::Frame;
+
 use super::challenge::Challenges;
 use super::contents::Contents;
 use super::loss::InFlight;
@@ -90,6 +92,10 @@ pub struct PathState {
     pub(super) status_sent: u64,
     pub(super) status_received: Option<u64>,
     pub(super) totals: Totals,
+    /// Frames that came on it which ask to be acknowledged, and neither carry stream bytes nor only ask.
+    other_frames: u64,
+    /// What [`PathState::came_for_acks`] of all paths came to when a packet of acknowledgements on it last asked for an answer.
+    pub(super) asked_after: u64,
 }
 
 fn headers(tuple: Tuple) -> u32 {
@@ -145,6 +151,8 @@ impl PathState {
             status_sent: 0,
             status_received: None,
             totals: Totals::default(),
+            other_frames: 0,
+            asked_after: 0,
         };
         state.limit_datagrams(peer_takes);
         state
@@ -202,6 +210,17 @@ impl PathState {
             || self.migration.former_due
             || !self.responses.is_empty()
             || self.mtu.due(now)
+    }
+
+    /// A frame came that carries no stream bytes. A PING is answered, but nobody has to know whether the answer arrives.
+    pub(super) fn note_frame(&mut self, frame: &Frame) {
+        let asks_only = matches!(frame, Frame::Ping | Frame::ImmediateAck);
+        self.other_frames += u64::from(frame.ack_eliciting() && !asks_only);
+    }
+
+    /// Grows with everything that came on it and whose sender waits for the acknowledgement.
+    pub(super) fn came_for_acks(&self) -> u64 {
+        self.totals.received + self.other_frames
     }
 
     /// What a recording calls its state.

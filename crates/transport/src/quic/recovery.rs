@@ -709,6 +709,12 @@ impl Connection {
         self.paths[path].potentially_failed = true;
         self.refresh_sending();
         self.event(EventKind::PotentiallyFailed(path));
+        for member in &mut self.members {
+            // It may have carried acknowledgements of every path, which the peer knows nothing of.
+            if !member.closed() {
+                member.space.received.tell_again(self.now);
+            }
+        }
         let in_flight = self.members[path].space.sent.iter();
         let (mut positions, mut frames) = (Vec::new(), Vec::new());
         for packet in in_flight {

@@ -1,0 +1,79 @@
+//! Paths that go dark, in one direction or both, under every choice of where acknowledgements go.
+
+use polypath_transport::{AckPath, Config, MILLISECOND as MS, Nanos, SECOND};
+
+use crate::pair::{Fate, Pair, Side};
+use crate::{MBPS, link, multipath};
+
+const ACK_PATHS: [AckPath; 3] = [AckPath::Same, AckPath::Fastest, AckPath::Scheduler];
+
+/// Who is not heard on a path while it is dark.
+const DIRECTIONS: [&[Side]; 3] = [
+    &[Side::Client, Side::Server],
+    &[Side::Client],
+    &[Side::Server],
+];
+
+/// A client that asks for its acknowledgements to be placed this way, and two paths of 10 Mbps.
+fn pair(ack_path: AckPath) -> Pair {
+    let config = Config {
+        ack_path,
+        congestion: "cubic".into(),
+        ..multipath()
+    };
+    let links = vec![link(10 * MBPS, 10 * MS), link(10 * MBPS, 20 * MS)];
+    let mut pair = Pair::new(&config, &config, links, 1);
+    pair.establish();
+    pair.run_until(500 * MS, |_| false);
+    pair
+}
+
+/// What these sides send on a path is lost from now on until so much later.
+fn darken(pair: &mut Pair, dark: &[(usize, &'static [Side], Nanos)]) {
+    let now = pair.now;
+    let dark: Vec<_> = dark.to_vec();
+    pair.fate = Box::new(move |side, link, at, _| {
+        let lost = dark.iter().any(|(path, sides, lasts)| {
+            *path == link && sides.contains(&side) && at < now.saturating_add(*lasts)
+        });
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+}
+
+/// RFC 9000 section 13.2.4: a side that only receives learns all the same that the path of its acknowledgements is dead.
+#[test]
+fn a_path_that_carries_acknowledgements_may_die() {
+    for ack_path in ACK_PATHS {
+        for sides in DIRECTIONS {
+            for dead in 0..2 {
+                let mut pair = pair(ack_path);
+                let now = pair.now;
+                pair.server_mut().write(2_000_000, now);
+                pair.run_until(now + 200 * MS, |_| false);
+                darken(&mut pair, &[(dead, sides, u64::MAX)]);
+                // The other one takes 1.6 s for all of it. Three probe timeouts of some 200 ms each pass before either side gives a path up.
+                pair.run_until(now + 4 * SECOND, |pair| pair.read[0] == 2_000_000);
+                assert_eq!(
+                    pair.read[0], 2_000_000,
+                    "{ack_path:?}, path {dead}, {sides:?}"
+                );
+            }
+        }
+    }
+}
+
+/// RFC 9000 section 13.2.4: acknowledgements of questions ask nothing.
+#[test]
+fn questions_whether_acknowledgements_arrive_end_with_the_data() {
+    for ack_path in ACK_PATHS {
+        let mut pair = pair(ack_path);
+        let now = pair.now;
+        pair.server_mut().write(500_000, now);
+        pair.client.write(500_000, now);
+        pair.run_until(now + 5 * SECOND, |_| false);
+        assert_eq!(pair.read, [500_000; 2]);
+        pair.sent.clear();
+        pair.run_until(now + 15 * SECOND, |_| false);
+        assert_eq!(pair.sent.len(), 0, "{ack_path:?}: {:?}", pair.sent);
+    }
+}

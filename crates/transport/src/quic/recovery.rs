@@ -217,6 +217,7 @@ impl Connection {
             self.paths[path].potentially_failed = false;
             self.refresh_sending();
             self.event(EventKind::Recovered(path));
+            self.judge_all_silences();
         }
         let lost = self.detect_losses(level, path);
         if lost.reduced {
@@ -695,6 +696,13 @@ impl Connection {
             .is_some_and(|space| space.sent.eliciting() > 0)
         {
             self.handshake.repeat(other);
+        }
+    }
+
+    /// Another path works from now on: those that fell silent while none did leave what they carry to it.
+    pub(super) fn judge_all_silences(&mut self) {
+        for path in 0..self.members.len() {
+            self.judge_silence(path);
         }
     }
 

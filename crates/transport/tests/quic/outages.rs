@@ -77,3 +77,32 @@ fn questions_whether_acknowledgements_arrive_end_with_the_data() {
         assert_eq!(pair.sent.len(), 0, "{ack_path:?}: {:?}", pair.sent);
     }
 }
+
+/// A path that fell silent while no other worked is given up once one does: what it carried waits for no probe of its own, whose timeout has
+/// doubled again and again.
+#[test]
+fn what_a_dead_path_carries_goes_on_the_first_that_returns() {
+    for half_seconds in 2..16 {
+        for (returns, stays) in [(0, 1), (1, 0)] {
+            let lasts = half_seconds * 500 * MS;
+            let mut pair = pair(AckPath::Same);
+            let now = pair.now;
+            pair.server_mut().write(2_000_000, now);
+            pair.run_until(now + 200 * MS, |_| false);
+            let both = DIRECTIONS[0];
+            darken(
+                &mut pair,
+                &[(returns, both, lasts), (stays, both, u64::MAX)],
+            );
+            // Its own next probe leaves within as long again as it was dark.
+            pair.run_until(now + lasts, |_| false);
+            let read = pair.read[0];
+            pair.run_until(now + 3 * lasts, |pair| pair.read[0] > read);
+            // From then on the data takes 1.6 s, and a few round trips while the window grows.
+            let works = pair.now;
+            pair.run_until(works + 2 * SECOND, |pair| pair.read[0] == 2_000_000);
+            let dark = lasts / MS;
+            assert_eq!(pair.read[0], 2_000_000, "path {returns}, {dark} ms");
+        }
+    }
+}

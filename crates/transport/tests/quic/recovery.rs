@@ -3,7 +3,7 @@
 use polypath_transport::config::Buffer;
 use polypath_transport::path::CaState;
 use polypath_transport::quic::{Codepoint, Note, Transmit};
-use polypath_transport::{Config, Event, EventKind, MILLISECOND as MS, SECOND};
+use polypath_transport::{Choice, Config, Event, EventKind, MILLISECOND as MS, SECOND};
 use polypath_wire::quic::{Frame, Kind};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -463,7 +463,13 @@ fn a_penalty_spares_slow_start() {
     let small = Config {
         receive_buffer: Buffer::from([60_000; 3]),
         congestion: "reno".into(),
-        scheduler: "default".into(),
+        scheduler: Choice {
+            name: "default".into(),
+            // The slow path, which blocks the other, is to get data.
+            parameters: [("waits_for_pacer".to_string(), false.into())]
+                .into_iter()
+                .collect(),
+        },
         ..multipath()
     };
     let links = vec![link(20 * MBPS, 10 * MS), link(20 * MBPS, 100 * MS)];

@@ -65,34 +65,46 @@ impl Connection {
             let Some(path) = self.path_of_ack(about) else {
                 continue;
             };
-            let Some(mut draft) = self.application_draft(path) else {
-                // Of an abandoned path nobody need hear if no other is left.
-                if self.members[path].closed() {
-                    self.members[about].space.received.on_acknowledged();
-                }
-                continue;
-            };
-            self.add_ack(&mut draft, about);
-            if path != about || self.config.ack_path != AckPath::Same {
-                // A packet that is no part of its path's own traffic takes along what there is of the others.
-                for other in 0..self.members.len() {
-                    self.add_ack(&mut draft, other);
-                }
+            if path != about && self.paths[about].potentially_failed {
+                // What comes on a path that was given up shows that it works again in one direction. Only an answer on it can show the same
+                // of the other, and the path of acknowledgements may have died meanwhile: to both sides it is the only one left.
+                self.send_acknowledgement(about, about);
+                self.members[about].space.received.tell_again(self.now);
             }
-            if draft.is_empty() {
-                self.discard_draft(draft);
-                continue;
-            }
-            if path != about {
-                self.ask_for_answer(&mut draft);
-            }
-            self.send(draft);
-            if self.config.ack_path == AckPath::Scheduler {
+            if self.send_acknowledgement(about, path) && self.config.ack_path == AckPath::Scheduler
+            {
                 self.report_placed(path);
                 told = true;
             }
         }
         told
+    }
+
+    /// Sends what is to be told `about` a path on another one or itself. Whether anything left.
+    fn send_acknowledgement(&mut self, about: usize, path: usize) -> bool {
+        let Some(mut draft) = self.application_draft(path) else {
+            // Of an abandoned path nobody need hear if no other is left.
+            if self.members[path].closed() {
+                self.members[about].space.received.on_acknowledged();
+            }
+            return false;
+        };
+        self.add_ack(&mut draft, about);
+        if path != about || self.config.ack_path != AckPath::Same {
+            // A packet that is no part of its path's own traffic takes along what there is of the others.
+            for other in 0..self.members.len() {
+                self.add_ack(&mut draft, other);
+            }
+        }
+        if draft.is_empty() {
+            self.discard_draft(draft);
+            return false;
+        }
+        if path != about {
+            self.ask_for_answer(&mut draft);
+        }
+        self.send(draft);
+        true
     }
 
     /// Nobody acknowledges a packet of acknowledgements alone: a path that carries nothing else may fail unnoticed, and with it every path

@@ -28,13 +28,13 @@ fn pair(ack_path: AckPath) -> Pair {
     pair
 }
 
-/// What these sides send on a path is lost from now on until so much later.
-fn darken(pair: &mut Pair, dark: &[(usize, &'static [Side], Nanos)]) {
+/// What these sides send on a path is lost, from the first to the second of two times from now on.
+fn darken(pair: &mut Pair, dark: &[(usize, &'static [Side], [Nanos; 2])]) {
     let now = pair.now;
     let dark: Vec<_> = dark.to_vec();
     pair.fate = Box::new(move |side, link, at, _| {
-        let lost = dark.iter().any(|(path, sides, lasts)| {
-            *path == link && sides.contains(&side) && at < now.saturating_add(*lasts)
+        let lost = dark.iter().any(|(path, sides, [from, to])| {
+            *path == link && sides.contains(&side) && (*from..*to).contains(&(at - now))
         });
         if lost { Fate::Drop } else { Fate::Pass }
     });
@@ -50,7 +50,7 @@ fn a_path_that_carries_acknowledgements_may_die() {
                 let now = pair.now;
                 pair.server_mut().write(2_000_000, now);
                 pair.run_until(now + 200 * MS, |_| false);
-                darken(&mut pair, &[(dead, sides, u64::MAX)]);
+                darken(&mut pair, &[(dead, sides, [0, u64::MAX])]);
                 // The other one takes 1.6 s for all of it. Three probe timeouts of some 200 ms each pass before either side gives a path up.
                 pair.run_until(now + 4 * SECOND, |pair| pair.read[0] == 2_000_000);
                 assert_eq!(
@@ -92,7 +92,7 @@ fn what_a_dead_path_carries_goes_on_the_first_that_returns() {
             let both = DIRECTIONS[0];
             darken(
                 &mut pair,
-                &[(returns, both, lasts), (stays, both, u64::MAX)],
+                &[(returns, both, [0, lasts]), (stays, both, [0, u64::MAX])],
             );
             // Its own next probe leaves within as long again as it was dark.
             pair.run_until(now + lasts, |_| false);
@@ -103,6 +103,30 @@ fn what_a_dead_path_carries_goes_on_the_first_that_returns() {
             pair.run_until(works + 2 * SECOND, |pair| pair.read[0] == 2_000_000);
             let dark = lasts / MS;
             assert_eq!(pair.read[0], 2_000_000, "path {returns}, {dark} ms");
+        }
+    }
+}
+
+/// Both sides gave one path up, and the other dies before the first is back: acknowledgements of what comes on the first go on it, too.
+#[test]
+fn a_path_that_returns_is_found_though_another_one_seems_to_work() {
+    for ack_path in ACK_PATHS {
+        for sides in DIRECTIONS {
+            for (returns, dies) in [(0, 1), (1, 0)] {
+                let mut pair = pair(ack_path);
+                let now = pair.now;
+                pair.server_mut().write(4_000_000, now);
+                pair.client.write(4_000_000, now);
+                pair.run_until(now + 200 * MS, |_| false);
+                let outage = (returns, sides, [0, 3 * SECOND]);
+                let death = (dies, DIRECTIONS[0], [1_500 * MS, u64::MAX]);
+                darken(&mut pair, &[outage, death]);
+                // Its probes find it within as long again as it was dark; then all of the data takes 3.4 s at its rate, which windows of two
+                // packets reach within some seconds.
+                let whole = [4_000_000; 2];
+                pair.run_until(now + 18 * SECOND, |pair| pair.read == whole);
+                assert_eq!(pair.read, whole, "{ack_path:?}, path {returns}, {sides:?}");
+            }
         }
     }
 }

@@ -68,11 +68,13 @@ impl Connection {
             if path != about && self.paths[about].potentially_failed {
                 // What comes on a path that was given up shows that it works again in one direction. Only an answer on it can show the same
                 // of the other, and the path of acknowledgements may have died meanwhile: to both sides it is the only one left.
-                self.send_acknowledgement(about, about);
+                self.send_acknowledgement(about, about, false);
                 self.members[about].space.received.tell_again(self.now);
             }
-            if self.send_acknowledgement(about, path) && self.config.ack_path == AckPath::Scheduler
-            {
+            // A packet that is no part of its path's own traffic takes along what there is of the others.
+            let all = path != about || self.config.ack_path != AckPath::Same;
+            let sent = self.send_acknowledgement(about, path, all);
+            if sent && self.config.ack_path == AckPath::Scheduler {
                 self.report_placed(path);
                 told = true;
             }
@@ -80,8 +82,8 @@ impl Connection {
         told
     }
 
-    /// Sends what is to be told `about` a path on another one or itself. Whether anything left.
-    fn send_acknowledgement(&mut self, about: usize, path: usize) -> bool {
+    /// Sends what is to be told `about` a path, or about `all`, on that one or another. Whether anything left.
+    fn send_acknowledgement(&mut self, about: usize, path: usize, all: bool) -> bool {
         let Some(mut draft) = self.application_draft(path) else {
             // Of an abandoned path nobody need hear if no other is left.
             if self.members[path].closed() {
@@ -90,11 +92,9 @@ impl Connection {
             return false;
         };
         self.add_ack(&mut draft, about);
-        if path != about || self.config.ack_path != AckPath::Same {
-            // A packet that is no part of its path's own traffic takes along what there is of the others.
-            for other in 0..self.members.len() {
-                self.add_ack(&mut draft, other);
-            }
+        let others = if all { 0..self.members.len() } else { 0..0 };
+        for other in others {
+            self.add_ack(&mut draft, other);
         }
         if draft.is_empty() {
             self.discard_draft(draft);

@@ -80,6 +80,8 @@ pub struct PathState {
     went: u64,
     /// Probe timeouts in a row, and ack-eliciting packets to be sent beyond the window.
     pub(super) timeouts: u32,
+    /// When it was last given up.
+    pub(super) failed_at: Nanos,
     pub(super) probes: u32,
     /// The last reduction of the window: packets sent before it take no part in another (RFC 9002 section 7.3.2). Where a rate is set, the last
     /// loss of an episode.
@@ -144,6 +146,7 @@ impl PathState {
             came: 0,
             went: 0,
             timeouts: 0,
+            failed_at: 0,
             probes: 0,
             recovery_since: None,
             held: false,

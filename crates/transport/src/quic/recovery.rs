@@ -145,15 +145,18 @@ impl Connection {
         let member = &self.members[path];
         let mut sum = Sum::of(&acked, member);
         let last = &acked[acked.len() - 1];
+        // That it worked before it was given up says nothing: acknowledgements of then may have taken another way, or come again.
+        let works = last.at >= member.failed_at;
+        let delay = ack
+            .delay
+            .saturating_mul(MICROSECOND << self.peer.ack_delay_exponent);
         let measures = newest
             && sum.eliciting
             && last.at >= member.migration.since
-            && !last.carried.off_path();
+            && !last.carried.off_path()
+            && !self.is_told_again(level, path, delay);
         if measures {
             let latest = self.now - last.at;
-            let delay = ack
-                .delay
-                .saturating_mul(MICROSECOND << self.peer.ack_delay_exponent);
             // RFC 9002 section 5.3.
             let delay = match level {
                 Level::OneRtt if self.handshake.confirmed => delay.min(self.frequency.peer_delay),
@@ -214,10 +217,7 @@ impl Connection {
             member.timeouts = 0;
         }
         if self.paths[path].potentially_failed {
-            self.paths[path].potentially_failed = false;
-            self.refresh_sending();
-            self.event(EventKind::Recovered(path));
-            self.judge_all_silences();
+            self.note_answer(path, works);
         }
         let lost = self.detect_losses(level, path);
         if lost.reduced {
@@ -233,6 +233,29 @@ impl Connection {
         }
         let member = &mut self.members[path];
         member.pacer.set_rate(&self.paths[path]);
+    }
+
+    /// The peer has had the packet for longer than it may hold an acknowledgement back, and a probe was due meanwhile: an earlier acknowledgement of it
+    /// was lost, and that time is no round trip.
+    #[inline]
+    fn is_told_again(&self, level: Level, path: usize, delay: Nanos) -> bool {
+        level == Level::OneRtt
+            && self.members[path].timeouts > 0
+            && self.handshake.confirmed
+            && delay > self.frequency.peer_delay
+    }
+
+    /// Something was acknowledged on a path that was given up; `works`: it was sent after that. Without it the path is asked.
+    #[cold]
+    fn note_answer(&mut self, path: usize, works: bool) {
+        if works {
+            self.paths[path].potentially_failed = false;
+            self.refresh_sending();
+            self.event(EventKind::Recovered(path));
+            self.judge_all_silences();
+        } else if self.members[path].space.sent.eliciting() == 0 {
+            self.members[path].probes = 1;
+        }
     }
 
     /// Tells a path's congestion control of an acknowledgement, which `measured` the round trip or not: `before` packets were in flight,
@@ -715,6 +738,7 @@ impl Connection {
             return;
         }
         self.paths[path].potentially_failed = true;
+        self.members[path].failed_at = self.now;
         self.refresh_sending();
         self.event(EventKind::PotentiallyFailed(path));
         for member in &mut self.members {

@@ -216,14 +216,15 @@ impl Connection {
             // A client keeps its backoff until the server has validated its address (RFC 9002 section 6.2.1).
             member.timeouts = 0;
         }
-        if self.paths[path].potentially_failed {
-            self.note_answer(path, works);
+        if works && self.paths[path].potentially_failed {
+            self.take_back_into_use(path);
         }
         let lost = self.detect_losses(level, path);
         if lost.reduced {
             // All that this acknowledges had left by then (RFC 9002 appendices A.7 and B.5).
             sum.growing = 0;
         }
+        self.keep_asking(path);
         self.paths[path].in_flight = self.in_flight(path);
         if paces || sum.delivered > 0 {
             self.tell_congestion(path, &sum, measures, before, lost);
@@ -245,16 +246,21 @@ impl Connection {
             && delay > self.frequency.peer_delay
     }
 
-    /// Something was acknowledged on a path that was given up; `works`: it was sent after that. Without it the path is asked.
+    /// Something arrived that was sent after its path was given up.
     #[cold]
-    fn note_answer(&mut self, path: usize, works: bool) {
-        if works {
-            self.paths[path].potentially_failed = false;
-            self.refresh_sending();
-            self.event(EventKind::Recovered(path));
-            self.judge_all_silences();
-        } else if self.members[path].space.sent.eliciting() == 0 {
-            self.members[path].probes = 1;
+    fn take_back_into_use(&mut self, path: usize) {
+        self.paths[path].potentially_failed = false;
+        self.refresh_sending();
+        self.event(EventKind::Recovered(path));
+        self.judge_all_silences();
+    }
+
+    /// A path that was given up is asked while it has nothing in flight whose probe timeout would ask.
+    fn keep_asking(&mut self, path: usize) {
+        let member = &mut self.members[path];
+        let asked = !self.paths[path].potentially_failed || member.space.sent.eliciting() > 0;
+        if !asked && !member.closed() {
+            member.probes = member.probes.max(1);
         }
     }
 
@@ -671,6 +677,7 @@ impl Connection {
         }
         self.paths[path].in_flight = self.in_flight(path);
         if found {
+            self.keep_asking(path);
             return;
         }
         let Some((at, level)) = self.probe_deadline(path) else {
@@ -739,6 +746,7 @@ impl Connection {
         }
         self.paths[path].potentially_failed = true;
         self.members[path].failed_at = self.now;
+        self.keep_asking(path);
         self.refresh_sending();
         self.event(EventKind::PotentiallyFailed(path));
         for member in &mut self.members {

@@ -50,6 +50,10 @@ class Path:
     def room(self) -> int:
         """Packets that the congestion window still admits; 0 while pacing holds the next one back."""
     @property
+    def paced(self) -> bool:
+        """Pacing holds the next packet back, whatever the window admits. A scheduler that answers with the path waits
+        for its pacer, as `default` does over QUIC; one that looks at `ready` gives the next path its data."""
+    @property
     def queued(self) -> int:
         """Bytes given to the path and not yet sent."""
     @property

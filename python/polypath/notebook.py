@@ -46,8 +46,8 @@ def of_recording(recording: Recording) -> str:
         rate = "" if goodput is None else f"{goodput / 1e6:.4g}"
         rows.append((of.name, of.transport, rate, "", ""))
         for lane in plots.lanes(recording, of) if of.id is not None else ():
-            passed = of.until_ns - of.start_ns
-            own = f"{lane.subflow.bytes * 8e3 / passed:.4g}" if passed > 0 else ""
+            carried = metrics.subflow_goodput(recording, of, lane.subflow)
+            own = "" if carried is None else f"{carried / 1e6:.4g}"
             resent = "" if lane.subflow.resent is None else f"{lane.subflow.resent:.2%}"
             rows.append((f"\u2003{lane.label}", "", own, f"{lane.subflow.share:.1%}", resent))
     metadata = recording.metadata

@@ -91,6 +91,30 @@ def test_goodput_of_what_only_its_duration_ends_is_over_all_of_it(
     assert iperf.last_byte_ns == 3 * SECOND
 
 
+def test_what_arrives_on_a_subflow_after_the_end_counts_over_the_time_that_it_took(
+    recording: Recording, changed: Callable[[str, pl.DataFrame], Recording]
+) -> None:
+    iperf = connection(recording, "iperf")
+    for subflow in metrics.subflows(recording, iperf):
+        assert metrics.subflow_goodput(recording, iperf, subflow) == subflow.bytes * 8 / 2
+    samples, ends = recording.table("subflows"), recording.table("subflow_ends")
+    second = samples.filter(pl.col("side") == "server", pl.col("subflow") == 1).head(1)
+    late = [
+        second.with_columns(time_ns=pl.lit(time * SECOND), received_bytes=pl.lit(total)).cast(samples.schema)
+        for time, total in ((4, 1_500_000), (5, 2_000_000), (6, 2_000_000))
+    ]
+    after = changed("subflows", pl.concat([samples, *late]))
+    its_end = pl.when(pl.col("subflow") == 1, pl.col("connection") == 0)
+    received = its_end.then(2_000_000).otherwise(pl.col("server_received_bytes"))
+    ends = ends.with_columns(server_received_bytes=received).cast(ends.schema)
+    after = replace(after, tables={**after.tables, "subflow_ends": ends})
+    first, second_subflow = metrics.subflows(after, iperf)
+    assert metrics.subflow_goodput(after, iperf, first) == 2_000_000 * 8 / 2
+    assert metrics.subflow_goodput(after, iperf, second_subflow) == 2_000_000 * 8 / (5 - 1)
+    _, rates = metrics.subflow_series(after, iperf, second_subflow)
+    assert rates[-1] == 4, "500,000 bytes in the last second, without what came after it"
+
+
 @pytest.mark.parametrize(
     ("totals", "until"),
     [

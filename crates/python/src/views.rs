@@ -113,6 +113,11 @@ impl Path {
     }
 
     #[getter]
+    fn paced(&self) -> bool {
+        self.path.paced
+    }
+
+    #[getter]
     fn queued(&self) -> u64 {
         self.path.queued
     }

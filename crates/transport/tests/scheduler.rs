@@ -532,3 +532,71 @@ fn each_free_path_penalises_once_a_round_trip_of_its_own() {
     assert!(penalises(false, 110 * MS));
     assert!(penalises(true, 121 * MS));
 }
+
+/// The choice where the fast path has room and only its pacer holds it back; `quic`: each path is paced whatever controls its window.
+fn beside_a_pacer(name: &str, asked: Option<bool>, kind: PacketKind, quic: bool) -> Decision {
+    let mut parameters = Map::new();
+    if let Some(asked) = asked {
+        parameters.insert("waits_for_pacer".into(), asked.into());
+    }
+    let mut scheduler = make(name, Value::Object(parameters));
+    let mut sender = Sender::new(vec![path(40, 10), path(80, 10)], 10_000, 1_000_000);
+    for path in &mut sender.paths {
+        path.paces = quic;
+    }
+    sender.paths[0].paced = true;
+    let view = View {
+        kind,
+        ..sender.view()
+    };
+    scheduler.begin();
+    scheduler.select(&view)
+}
+
+/// RFC 10069 section 5.5: a scheduler chooses among paths whose window is open.
+#[test]
+fn who_prefers_a_path_waits_for_its_pacer() {
+    let data = PacketKind::Data;
+    for name in ["default", "blest", "ecf", "balanced"] {
+        for (asked, quic, waits) in [
+            (None, true, true),
+            (None, false, false),
+            (Some(true), false, true),
+            (Some(false), true, false),
+        ] {
+            let expected = if waits {
+                Decision::Wait
+            } else {
+                Decision::Send(1)
+            };
+            let found = beside_a_pacer(name, asked, data, quic);
+            assert_eq!(found, expected, "{name}, {asked:?}, {quic}");
+        }
+    }
+    for name in ["roundrobin", "kbest"] {
+        assert_eq!(beside_a_pacer(name, None, data, true), Decision::Send(1));
+        let found = beside_a_pacer(name, Some(true), data, true);
+        assert_eq!(found, Decision::Wait, "{name}");
+    }
+}
+
+/// RFC 9002 section 7.7: acknowledgements alone are not paced.
+#[test]
+fn what_holds_no_data_waits_for_no_pacer() {
+    for kind in [PacketKind::Acknowledgement, PacketKind::Control] {
+        assert_eq!(
+            beside_a_pacer("default", None, kind, true),
+            Decision::Send(0)
+        );
+    }
+}
+
+/// The window still counts: what is full is not waited for.
+#[test]
+fn a_full_path_is_not_waited_for_whatever_its_pacer_says() {
+    let mut sender = Sender::new(vec![path(40, 10), path(80, 10)], 10_000, 1_000_000);
+    sender.paths[0].in_flight = 10;
+    sender.paths[0].paced = true;
+    let mut scheduler = make("default", json!({"waits_for_pacer": true}));
+    assert_eq!(scheduler.select(&sender.view()), Decision::Send(1));
+}

@@ -110,9 +110,10 @@ def _of_subflows(rows: Table, recording: Recording, own: Sequence[_Owned], what:
     resent: list[Measured] = []
     delays: list[Measured] = []
     for connection, subflow in own:
-        name, passed = _name(connection, subflow), connection.until_ns - connection.start_ns
-        if passed > 0:
-            rates.append((subflow.bytes * 8e3 / passed, name))
+        name = _name(connection, subflow)
+        goodput = metrics.subflow_goodput(recording, connection, subflow)
+        if goodput is not None:
+            rates.append((goodput / 1e6, name))
         if subflow.resent is not None:
             resent.append((100 * subflow.resent, name))
         if samples := metrics.srtt_us(recording, connection, subflow):

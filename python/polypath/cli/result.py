@@ -81,7 +81,7 @@ def _subflow(
 ) -> tuple[str, ...]:
     """Its cells; rate, share and repetitions are left blank where bytes are not `counted` by path."""
     samples = metrics.srtt_us(recording, connection, subflow)
-    passed = connection.until_ns - connection.start_ns
+    goodput = metrics.subflow_goodput(recording, connection, subflow)
     remarks = "".join(
         f", {remark}"
         for remark, applies in (("backup", subflow.backup), ("not established", subflow.established_ns is None))
@@ -90,7 +90,7 @@ def _subflow(
     return (
         f"  {subflow.source} → {subflow.destination}{remarks}",
         subflow.interface,
-        _mbps(subflow.bytes * 8e9 / passed) if passed > 0 and counted else "",
+        _mbps(goodput) if goodput is not None and counted else "",
         f"{subflow.share:.1%}" if counted else "",
         milliseconds(1000 * fmean(samples)) if samples else "",
         f"{subflow.resent:.2%}" if counted and subflow.resent is not None else "",

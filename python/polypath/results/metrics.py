@@ -249,7 +249,7 @@ def delivered(recording: Recording, of: Connection) -> tuple[list[int], list[int
     return times, totals
 
 
-def _interpolate(times: Sequence[int], totals: Sequence[int], at: int) -> float:
+def _interpolate(times: Sequence[int], totals: Sequence[float], at: int) -> float:
     """The total at a time; the first and the last beyond the ends."""
     after = bisect_left(times, at)
     if after == 0:
@@ -286,20 +286,47 @@ def goodput_series(recording: Recording, of: Connection) -> tuple[list[float], l
 
 def subflow_series(recording: Recording, of: Connection, subflow: Subflow) -> tuple[list[float], list[float]]:
     """Like `goodput_series` and over the same intervals, of the bytes that arrived on one subflow."""
-    samples, key = subflow_samples(recording), (of.id, subflow.id, of.receiver)
-    inner_times, inner_totals = _within(samples.column("time_ns", *key), samples.column("received_bytes", *key), of)
+    all_times, all_totals = _arrived(recording, of, subflow)
+    inner_times, inner_totals = _within(all_times, all_totals, of)
     begin = of.start_ns if subflow.established_ns is None else max(of.start_ns, subflow.established_ns)
     later = [index for index, time in enumerate(inner_times) if time > begin]
     times = [begin, *(inner_times[index] for index in later), of.until_ns]
-    totals = [0, *(inner_totals[index] for index in later), subflow.bytes]
+    late = _late_ns(recording, of, subflow) is not None
+    last = _interpolate(all_times, all_totals, of.until_ns) if late else subflow.bytes
+    totals = [0, *(inner_totals[index] for index in later), last]
     edges, _ = delivered(recording, of)
     return _rates(edges, [_interpolate(times, totals, edge) for edge in edges])
 
 
+def _arrived(recording: Recording, of: Connection, subflow: Subflow) -> tuple[Sequence[int], Sequence[int]]:
+    """Times of the samples of a subflow, and the bytes that had arrived on it by then."""
+    samples, key = subflow_samples(recording), (of.id, subflow.id, of.receiver)
+    return samples.column("time_ns", *key), samples.column("received_bytes", *key)
+
+
+def _late_ns(recording: Recording, of: Connection, subflow: Subflow) -> int | None:
+    """When all bytes of a subflow had arrived, by the samples, if the connection had everything before.
+
+    What others carried first goes on arriving then, under `redundant` for as long again.
+    """
+    times, totals = _arrived(recording, of, subflow)
+    at_end, complete = bisect_left(times, of.until_ns), bisect_left(totals, subflow.bytes)
+    return times[complete] if at_end < complete < len(times) else None
+
+
+def subflow_goodput(recording: Recording, of: Connection, subflow: Subflow) -> float | None:
+    """Bit/s that arrived on one subflow: its bytes over the connection's time, or the time until the last of them came.
+
+    None where no time passed.
+    """
+    late = _late_ns(recording, of, subflow)
+    passed = (of.until_ns if late is None else late) - of.start_ns
+    return subflow.bytes * 8 * SECOND / passed if passed > 0 else None
+
+
 def silent_since_ns(recording: Recording, of: Connection, subflow: Subflow) -> int | None:
     """From when on nothing arrived on a subflow, to the precision of the samples. None where nothing ever did."""
-    samples, key = subflow_samples(recording), (of.id, subflow.id, of.receiver)
-    times, totals = samples.column("time_ns", *key), samples.column("received_bytes", *key)
+    times, totals = _arrived(recording, of, subflow)
     if not subflow.bytes:
         return None
     return next((time for time, total in zip(times, totals, strict=True) if total >= subflow.bytes), of.until_ns)

@@ -25,9 +25,10 @@
       to_server, to_client     only of a two-way transfer: bytes, goodput_mbps
       subflows[]               id, source, destination (address:port), interface, backup, established_s, closed_s (null:
                                never), bytes (arrived on this subflow), share (of all subflows' bytes), goodput_mbps
-                               (bytes over the connection's time), retransmitted_bytes, resent (these, of all bytes sent
-                               on it; null where none was), reinjected_bytes, srtt_ms {mean, p50, p95, max} (the
-                               sender's samples while it lasts; null without any)
+                               (bytes over the connection's time, or the time until the last of them came),
+                               retransmitted_bytes, resent (these, of all bytes sent on it; null where none was),
+                               reinjected_bytes, srtt_ms {mean, p50, p95, max} (the sender's samples while it lasts;
+                               null without any)
       goodput_series           t_s[] (ends of the sampling intervals), mbps[]
     groups[]        only with flows that count together, for all of them and by size: name, sizes, flows, unfinished,
                     completion_s and slowdown {mean, p50, p95, p99} (null where it depends on an unfinished flow);
@@ -276,7 +277,6 @@ def _blocking(found: list[metrics.Blocking] | None) -> list[dict[str, Any]] | No
 
 
 def _subflow(recording: Recording, of: metrics.Connection, subflow: metrics.Subflow) -> dict[str, Any]:
-    passed = of.until_ns - of.start_ns
     return {
         "id": subflow.id,
         "source": subflow.source,
@@ -287,7 +287,7 @@ def _subflow(recording: Recording, of: metrics.Connection, subflow: metrics.Subf
         "closed_s": _seconds(subflow.closed_ns),
         "bytes": subflow.bytes,
         "share": _rounded(subflow.share),
-        "goodput_mbps": _mbps(subflow.bytes * 8 * metrics.SECOND / passed if passed > 0 else None),
+        "goodput_mbps": _mbps(metrics.subflow_goodput(recording, of, subflow)),
         "retransmitted_bytes": subflow.retransmitted_bytes,
         "resent": None if subflow.resent is None else _rounded(subflow.resent),
         "reinjected_bytes": subflow.reinjected_bytes,

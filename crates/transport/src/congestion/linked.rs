@@ -25,9 +25,12 @@ pub(super) fn floor(paths: &[Path]) -> u32 {
 }
 
 /// A path's window in packets. One that is being reduced counts as what it is being reduced to: until then it follows what is in flight
-/// (RFC 6937), which says nothing of the path.
+/// (RFC 6937), which says nothing of the path. One that was given up carries nothing and counts as what a timeout leaves over TCP (RFC 5681
+/// section 3.1); a probe timeout of QUIC leaves the window as it was.
 pub(super) fn window(path: &Path) -> u32 {
-    if path.state == CaState::Recovery {
+    if path.potentially_failed {
+        path.cwnd.min(1)
+    } else if path.state == CaState::Recovery {
         path.cwnd.min(path.ssthresh)
     } else {
         path.cwnd

@@ -6,6 +6,7 @@ use super::connection::Connection;
 use super::crypto::Level;
 use super::data::view;
 use super::draft::Draft;
+use super::path::PathState;
 use crate::config::AckPath;
 use crate::scheduler::{Carried as Report, Decision, Next, PacketKind, PathSet, View};
 
@@ -64,31 +65,62 @@ impl Connection {
             let Some(path) = self.path_of_ack(about) else {
                 continue;
             };
-            let Some(mut draft) = self.application_draft(path) else {
-                // Of an abandoned path nobody need hear if no other is left.
-                if self.members[path].closed() {
-                    self.members[about].space.received.on_acknowledged();
-                }
-                continue;
-            };
-            self.add_ack(&mut draft, about);
-            if path != about || self.config.ack_path != AckPath::Same {
-                // A packet that is no part of its path's own traffic takes along what there is of the others.
-                for other in 0..self.members.len() {
-                    self.add_ack(&mut draft, other);
-                }
+            if path != about && self.paths[about].potentially_failed {
+                // What comes on a path that was given up shows that it works again in one direction. Only an answer on it can show the same
+                // of the other, and the path of acknowledgements may have died meanwhile: to both sides it is the only one left.
+                self.send_acknowledgement(about, about, false);
+                self.members[about].space.received.tell_again(self.now);
             }
-            if draft.is_empty() {
-                self.discard_draft(draft);
-                continue;
-            }
-            self.send(draft);
-            if self.config.ack_path == AckPath::Scheduler {
+            // A packet that is no part of its path's own traffic takes along what there is of the others.
+            let all = path != about || self.config.ack_path != AckPath::Same;
+            let sent = self.send_acknowledgement(about, path, all);
+            if sent && self.config.ack_path == AckPath::Scheduler {
                 self.report_placed(path);
                 told = true;
             }
         }
         told
+    }
+
+    /// Sends what is to be told `about` a path, or about `all`, on that one or another. Whether anything left.
+    fn send_acknowledgement(&mut self, about: usize, path: usize, all: bool) -> bool {
+        let Some(mut draft) = self.application_draft(path) else {
+            // Of an abandoned path nobody need hear if no other is left.
+            if self.members[path].closed() {
+                self.members[about].space.received.on_acknowledged();
+            }
+            return false;
+        };
+        self.add_ack(&mut draft, about);
+        let others = if all { 0..self.members.len() } else { 0..0 };
+        for other in others {
+            self.add_ack(&mut draft, other);
+        }
+        if draft.is_empty() {
+            self.discard_draft(draft);
+            return false;
+        }
+        if path != about {
+            self.ask_for_answer(&mut draft);
+        }
+        self.send(draft);
+        true
+    }
+
+    /// Nobody acknowledges a packet of acknowledgements alone: a path that carries nothing else may fail unnoticed, and with it every path
+    /// whose acknowledgements it carries. Once a round trip such a packet asks for an answer, which probes follow if there is none. What came
+    /// since the last question must be more than an answer to it, or both sides would ask for ever (RFC 9000 section 13.2.4).
+    fn ask_for_answer(&mut self, draft: &mut Draft) {
+        let came = self.members.iter().map(PathState::came_for_acks).sum();
+        let member = &mut self.members[draft.path];
+        let sent = &member.space.sent;
+        let due = sent.eliciting() == 0
+            && sent.last_eliciting_at() + member.rtt.smoothed() <= self.now
+            && came != member.asked_after;
+        if due && draft.room > 0 {
+            member.asked_after = came;
+            draft.push(Frame::Ping);
+        }
     }
 
     /// The path that carries the acknowledgement of another one, or its own.

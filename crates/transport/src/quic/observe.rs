@@ -207,7 +207,7 @@ impl Connection {
         let bytes = |packets: u32| u64::from(packets) * packet;
         let rtt = &member.rtt;
         let state = match window.state {
-            CaState::Recovery => "recovery",
+            CaState::Cwr | CaState::Recovery => "recovery",
             _ if window.in_slow_start() => "slow_start",
             _ => "congestion_avoidance",
         };

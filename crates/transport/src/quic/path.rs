@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use polypath_wire::quic::Frame;
+
 use super::challenge::Challenges;
 use super::contents::Contents;
 use super::loss::InFlight;
@@ -78,8 +80,11 @@ pub struct PathState {
     went: u64,
     /// Probe timeouts in a row, and ack-eliciting packets to be sent beyond the window.
     pub(super) timeouts: u32,
+    /// When it was last given up.
+    pub(super) failed_at: Nanos,
     pub(super) probes: u32,
-    /// The last reduction of the window: packets sent before it take no part in another (RFC 9002 section 7.3.2).
+    /// The last reduction of the window: packets sent before it take no part in another (RFC 9002 section 7.3.2). Where a rate is set, the last
+    /// loss of an episode.
     pub(super) recovery_since: Option<Nanos>,
     /// Data waited for the window or the pacer when sending last ended.
     pub(super) held: bool,
@@ -89,6 +94,10 @@ pub struct PathState {
     pub(super) status_sent: u64,
     pub(super) status_received: Option<u64>,
     pub(super) totals: Totals,
+    /// Frames that came on it which ask to be acknowledged, and neither carry stream bytes nor only ask.
+    other_frames: u64,
+    /// What [`PathState::came_for_acks`] of all paths came to when a packet of acknowledgements on it last asked for an answer.
+    pub(super) asked_after: u64,
 }
 
 fn headers(tuple: Tuple) -> u32 {
@@ -137,6 +146,7 @@ impl PathState {
             came: 0,
             went: 0,
             timeouts: 0,
+            failed_at: 0,
             probes: 0,
             recovery_since: None,
             held: false,
@@ -144,6 +154,8 @@ impl PathState {
             status_sent: 0,
             status_received: None,
             totals: Totals::default(),
+            other_frames: 0,
+            asked_after: 0,
         };
         state.limit_datagrams(peer_takes);
         state
@@ -201,6 +213,17 @@ impl PathState {
             || self.migration.former_due
             || !self.responses.is_empty()
             || self.mtu.due(now)
+    }
+
+    /// A frame came that carries no stream bytes. A PING is answered, but nobody has to know whether the answer arrives.
+    pub(super) fn note_frame(&mut self, frame: &Frame) {
+        let asks_only = matches!(frame, Frame::Ping | Frame::ImmediateAck);
+        self.other_frames += u64::from(frame.ack_eliciting() && !asks_only);
+    }
+
+    /// Grows with everything that came on it and whose sender waits for the acknowledgement.
+    pub(super) fn came_for_acks(&self) -> u64 {
+        self.totals.received + self.other_frames
     }
 
     /// What a recording calls its state.
@@ -289,6 +312,12 @@ impl PathState {
             NEVER => self.probe_deadline(max_ack_delay),
             at => at,
         }
+    }
+
+    /// All has arrived that had left by the last reduction, or loss, and was not lost.
+    pub(super) fn repaired(&self) -> bool {
+        let oldest = self.space.sent.iter().next();
+        oldest.is_none_or(|packet| Some(packet.at) > self.recovery_since)
     }
 
     /// Shows schedulers and coupled congestion controls the round trip.

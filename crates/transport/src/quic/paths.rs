@@ -63,6 +63,7 @@ impl Connection {
             .congestion
             .on_established(&mut Member::new(&mut self.paths, path));
         self.event(EventKind::SubflowEstablished(path));
+        self.judge_all_silences();
         self.ask_for_acks();
         if self.members[path].backup_local {
             self.tell_status(path);

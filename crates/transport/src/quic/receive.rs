@@ -300,6 +300,7 @@ impl Connection {
         if self.refuses(frame, &packet.header) {
             return;
         }
+        self.members[path].note_frame(frame);
         if let Frame::PathChallenge(data) = frame {
             self.members[path].note_challenge(*data, tuple, len);
         }
@@ -540,6 +541,9 @@ impl Connection {
             match self.incoming.on_data(stream, offset, len.into(), fin) {
                 Ok(_) => {
                     self.members[path].totals.received += u64::from(len);
+                    if len == 0 {
+                        self.members[path].note_frame(frame);
+                    }
                     if self.incoming.has_news() {
                         self.note_waiting(path);
                     }

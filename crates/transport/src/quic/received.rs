@@ -168,6 +168,14 @@ impl Received {
         }
     }
 
+    /// Acknowledgements that left may not have arrived: another has to leave at once.
+    pub fn tell_again(&mut self, now: Nanos) {
+        if self.largest.is_some() {
+            self.fresh = true;
+            self.expedite(now);
+        }
+    }
+
     /// An acknowledgement has to leave at once.
     pub fn expedite(&mut self, now: Nanos) {
         self.at = self.at.min(now);

@@ -145,15 +145,18 @@ impl Connection {
         let member = &self.members[path];
         let mut sum = Sum::of(&acked, member);
         let last = &acked[acked.len() - 1];
+        // That it worked before it was given up says nothing: acknowledgements of then may have taken another way, or come again.
+        let works = last.at >= member.failed_at;
+        let delay = ack
+            .delay
+            .saturating_mul(MICROSECOND << self.peer.ack_delay_exponent);
         let measures = newest
             && sum.eliciting
             && last.at >= member.migration.since
-            && !last.carried.off_path();
+            && !last.carried.off_path()
+            && !self.is_told_again(level, path, delay);
         if measures {
             let latest = self.now - last.at;
-            let delay = ack
-                .delay
-                .saturating_mul(MICROSECOND << self.peer.ack_delay_exponent);
             // RFC 9002 section 5.3.
             let delay = match level {
                 Level::OneRtt if self.handshake.confirmed => delay.min(self.frequency.peer_delay),
@@ -213,16 +216,15 @@ impl Connection {
             // A client keeps its backoff until the server has validated its address (RFC 9002 section 6.2.1).
             member.timeouts = 0;
         }
-        if self.paths[path].potentially_failed {
-            self.paths[path].potentially_failed = false;
-            self.refresh_sending();
-            self.event(EventKind::Recovered(path));
+        if works && self.paths[path].potentially_failed {
+            self.take_back_into_use(path);
         }
         let lost = self.detect_losses(level, path);
         if lost.reduced {
             // All that this acknowledges had left by then (RFC 9002 appendices A.7 and B.5).
             sum.growing = 0;
         }
+        self.keep_asking(path);
         self.paths[path].in_flight = self.in_flight(path);
         if paces || sum.delivered > 0 {
             self.tell_congestion(path, &sum, measures, before, lost);
@@ -232,6 +234,34 @@ impl Connection {
         }
         let member = &mut self.members[path];
         member.pacer.set_rate(&self.paths[path]);
+    }
+
+    /// The peer has had the packet for longer than it may hold an acknowledgement back, and a probe was due meanwhile: an earlier acknowledgement of it
+    /// was lost, and that time is no round trip.
+    #[inline]
+    fn is_told_again(&self, level: Level, path: usize, delay: Nanos) -> bool {
+        level == Level::OneRtt
+            && self.members[path].timeouts > 0
+            && self.handshake.confirmed
+            && delay > self.frequency.peer_delay
+    }
+
+    /// Something arrived that was sent after its path was given up.
+    #[cold]
+    fn take_back_into_use(&mut self, path: usize) {
+        self.paths[path].potentially_failed = false;
+        self.refresh_sending();
+        self.event(EventKind::Recovered(path));
+        self.judge_all_silences();
+    }
+
+    /// A path that was given up is asked while it has nothing in flight whose probe timeout would ask.
+    fn keep_asking(&mut self, path: usize) {
+        let member = &mut self.members[path];
+        let asked = !self.paths[path].potentially_failed || member.space.sent.eliciting() > 0;
+        if !asked && !member.closed() {
+            member.probes = member.probes.max(1);
+        }
     }
 
     /// Tells a path's congestion control of an acknowledgement, which `measured` the round trip or not: `before` packets were in flight,
@@ -258,19 +288,21 @@ impl Connection {
         if member.paces() {
             self.control(path, sum, report, lost);
         } else if sum.growing > 0 {
-            member
-                .congestion
-                .on_ack(&mut Member::new(&mut self.paths, path), &report);
             if self.paths[path].state != CaState::Open {
                 self.end_recovery(path);
             }
+            let member = &mut self.members[path];
+            member
+                .congestion
+                .on_ack(&mut Member::new(&mut self.paths, path), &report);
         }
     }
 
     /// As [`Connection::tell_congestion`], where the controller sets a rate.
     #[inline(never)]
     fn control(&mut self, path: usize, sum: &Sum, mut report: congestion::Ack, lost: Lost) {
-        if sum.growing > 0 && self.paths[path].state != CaState::Open {
+        let over = sum.growing > 0 && lost.packets == 0;
+        if over && self.paths[path].state != CaState::Open && self.members[path].repaired() {
             self.end_recovery(path);
         }
         // Everything that arrived (Linux `rs->acked_sacked`), unless the window has to stay the least one (RFC 9002 section 7.6.2).
@@ -291,7 +323,8 @@ impl Connection {
         }
     }
 
-    /// A packet that was sent since the last reduction arrived (RFC 9002 section 7.3.2).
+    /// A packet that was sent since the last reduction arrived (RFC 9002 section 7.3.2), or a round trip went by without a loss
+    /// ([`Connection::prolong_recovery`]).
     #[cold]
     fn end_recovery(&mut self, path: usize) {
         self.paths[path].state = CaState::Open;
@@ -423,7 +456,7 @@ impl Connection {
         }
         if let Some(at) = newest {
             found.persistent = persistent;
-            found.reduced = self.on_congestion(path, at) || persistent;
+            found.reduced = self.on_congestion(path, at, CaState::Recovery) || persistent;
             if persistent {
                 self.on_persistent_congestion(path);
             }
@@ -471,10 +504,14 @@ impl Connection {
         long && member.rtt.sampled() && is_persistent(lost, span, counts)
     }
 
-    /// A packet that was sent at `at` met congestion (RFC 9002 section 7.3.2). Whether the window is reduced for it.
-    fn on_congestion(&mut self, path: usize, at: Nanos) -> bool {
+    /// A packet that was sent at `at` met congestion (RFC 9002 section 7.3.2), which a loss or a mark tells and leads to `state`. Whether the
+    /// window is reduced for it.
+    fn on_congestion(&mut self, path: usize, at: Nanos, state: CaState) -> bool {
         let member = &mut self.members[path];
         if member.recovery_since.is_some_and(|since| at <= since) {
+            if member.paces() {
+                self.prolong_recovery(path, state);
+            }
             return false;
         }
         member.recovery_since = Some(self.now);
@@ -489,11 +526,30 @@ impl Connection {
             window.cwnd = window.ssthresh;
             window.cwnd_count = 0;
         }
-        window.state = CaState::Recovery;
+        window.state = state;
         member
             .congestion
-            .on_state(&mut Member::new(&mut self.paths, path), CaState::Recovery);
+            .on_state(&mut Member::new(&mut self.paths, path), state);
         true
+    }
+
+    /// More was lost before recovery was over. A period of RFC 9002 lasts one round trip, so that losses in each of them would make as many
+    /// episodes. A controller that sets a rate was written for recovery of TCP, which lasts until nothing is known to be lost (Linux
+    /// `tcp_fastretrans_alert`, Chromium `BbrSender::UpdateRecoveryState`). Marks do not prolong it, and begin none.
+    #[cold]
+    fn prolong_recovery(&mut self, path: usize, state: CaState) {
+        let window = &mut self.paths[path];
+        if window.state == CaState::Open || state < CaState::Recovery {
+            return;
+        }
+        let member = &mut self.members[path];
+        member.recovery_since = Some(self.now);
+        if window.state < state {
+            window.state = state;
+            member
+                .congestion
+                .on_state(&mut Member::new(&mut self.paths, path), state);
+        }
     }
 
     /// More packets were marked than the peer had told of (RFC 9002 section 7.1), or fewer counted than it acknowledges: then the field is
@@ -519,7 +575,7 @@ impl Connection {
         let marked = reported[2] > known[2];
         let newest = acked.iter().map(|packet| packet.at).max();
         let met = newest.filter(|_| marked);
-        met.is_some_and(|at| self.on_congestion(path, at))
+        met.is_some_and(|at| self.on_congestion(path, at, CaState::Cwr))
     }
 
     /// Keys of a level are discarded, and with them what was in flight (RFC 9001 section 4.9).
@@ -621,6 +677,7 @@ impl Connection {
         }
         self.paths[path].in_flight = self.in_flight(path);
         if found {
+            self.keep_asking(path);
             return;
         }
         let Some((at, level)) = self.probe_deadline(path) else {
@@ -672,6 +729,13 @@ impl Connection {
         }
     }
 
+    /// Another path works from now on: those that fell silent while none did leave what they carry to it.
+    pub(super) fn judge_all_silences(&mut self) {
+        for path in 0..self.members.len() {
+            self.judge_silence(path);
+        }
+    }
+
     /// A path that stays silent leaves what it carries to others, if there are any.
     fn judge_silence(&mut self, path: usize) {
         let others = (0..self.paths.len())
@@ -681,8 +745,16 @@ impl Connection {
             return;
         }
         self.paths[path].potentially_failed = true;
+        self.members[path].failed_at = self.now;
+        self.keep_asking(path);
         self.refresh_sending();
         self.event(EventKind::PotentiallyFailed(path));
+        for member in &mut self.members {
+            // It may have carried acknowledgements of every path, which the peer knows nothing of.
+            if !member.closed() {
+                member.space.received.tell_again(self.now);
+            }
+        }
         let in_flight = self.members[path].space.sent.iter();
         let (mut positions, mut frames) = (Vec::new(), Vec::new());
         for packet in in_flight {

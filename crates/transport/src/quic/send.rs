@@ -154,9 +154,9 @@ impl Connection {
                 return;
             };
             self.members[path].probes -= 1;
-            self.add_ack(&mut draft, path);
             // What a silent path carries is left to the others.
             if !self.paths[path].potentially_failed {
+                self.add_ack(&mut draft, path);
                 self.add_control(&mut draft);
                 if !self.fill(&mut draft, None) {
                     self.repeat_oldest(&mut draft);

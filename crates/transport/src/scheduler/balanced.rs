@@ -1,9 +1,8 @@
 //! No path carries much more than half of the data.
 
+use super::patience::{self, Patience};
 use super::rescue::{self, Unasked};
-use super::{
-    Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt, ready,
-};
+use super::{Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt};
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -24,6 +23,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
                 0.5,
                 "share that a path may carry beyond its cap",
             ),
+            patience::preferring(),
         ];
         rescue::parameters(own, Unasked::Off)
     },
@@ -31,6 +31,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
         Box::new(Balanced {
             half: parameters.text("cap") == "half",
             epsilon: parameters.number("epsilon"),
+            patience: Patience::of(parameters),
             carried: Vec::new(),
         })
     },
@@ -42,6 +43,7 @@ const WINDOW: u64 = 1 << 20;
 struct Balanced {
     half: bool,
     epsilon: f64,
+    patience: Patience,
     /// Bytes that each path carried lately.
     carried: Vec<u64>,
 }
@@ -65,9 +67,10 @@ impl Scheduler for Balanced {
             count == 1 || self.carried[index] as f64 <= admitted
         };
         let path = candidates_of_class(view.paths)
-            .filter(|&index| ready(&view.paths[index]) && within(index))
+            .filter(|&index| self.patience.considers(&view.paths[index]) && within(index))
             .min_by_key(|&index| (view.paths[index].srtt, index));
-        path.map_or(Decision::Wait, Decision::Send)
+        path.filter(|&index| !view.paths[index].paced)
+            .map_or(Decision::Wait, Decision::Send)
     }
 
     fn carried(&mut self, segment: Carried) {

@@ -1,5 +1,6 @@
 //! BLEST: blocking estimation.
 
+use super::patience::{self, Patience};
 use super::rescue::{self, Unasked};
 use super::{Blocked, Decision, Scheduler, SchedulerEntry, View, fastest, lowest_rtt};
 use crate::Nanos;
@@ -24,6 +25,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
                 2.0,
                 "first value of the correction factor; left out: 1.0, in variant mptcp.org 1.2",
             ),
+            patience::preferring(),
         ];
         rescue::parameters(own, Unasked::AsVariant)
     },
@@ -31,6 +33,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
         let kernel = parameters.text("variant") == "mptcp.org";
         Box::new(Blest {
             kernel,
+            patience: Patience::of(parameters),
             lambda: parameters.number_or("lambda", if kernel { 1.2 } else { 1.0 }),
             adapted_at: 0,
             blocked: false,
@@ -48,6 +51,7 @@ const PAPER_STEP: f64 = 0.01;
 
 struct Blest {
     kernel: bool,
+    patience: Patience,
     /// Corrects the estimate: more when the window blocked all the same.
     lambda: f64,
     adapted_at: Nanos,
@@ -122,7 +126,7 @@ impl Scheduler for Blest {
         let Some(next) = &view.next else {
             return Decision::Wait;
         };
-        let decision = lowest_rtt::place(view, next);
+        let decision = lowest_rtt::place_patiently(view, next, self.patience);
         let (Decision::Send(chosen), Some(fast), false) =
             (decision, fastest(view.paths), next.reinjection)
         else {
@@ -156,11 +160,12 @@ impl Scheduler for Blest {
 
 #[cfg(test)]
 mod tests {
-    use super::Blest;
+    use super::{Blest, Patience};
 
     fn blest(kernel: bool, lambda: f64) -> Blest {
         Blest {
             kernel,
+            patience: Patience::default(),
             lambda,
             adapted_at: 0,
             blocked: false,

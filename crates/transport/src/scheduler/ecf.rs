@@ -1,5 +1,6 @@
 //! ECF: earliest completion first.
 
+use super::patience::{self, Patience};
 use super::rescue::{self, Unasked};
 use super::{Decision, Scheduler, SchedulerEntry, View, fastest, lowest_rtt};
 use crate::path::Path;
@@ -26,12 +27,14 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
                 4.0,
                 "hysteresis: what must be gained to stop waiting",
             ),
+            patience::preferring(),
         ];
         rescue::parameters(own, Unasked::AsVariant)
     },
     make: |parameters| {
         Box::new(Ecf {
             kernel: parameters.text("variant") == "mptcp.org",
+            patience: Patience::of(parameters),
             beta: parameters.number("beta"),
             waiting: false,
         })
@@ -51,6 +54,7 @@ const LEAST_MARGIN: Nanos = 200 * MILLISECOND;
 
 struct Ecf {
     kernel: bool,
+    patience: Patience,
     beta: f64,
     waiting: bool,
 }
@@ -60,7 +64,7 @@ impl Scheduler for Ecf {
         let Some(next) = &view.next else {
             return Decision::Wait;
         };
-        let decision = lowest_rtt::place(view, next);
+        let decision = lowest_rtt::place_patiently(view, next, self.patience);
         let (Decision::Send(chosen), Some(fast), false) =
             (decision, fastest(view.paths), next.reinjection)
         else {

@@ -1,9 +1,9 @@
 //! The k paths of lowest RTT in turn.
 
+use super::patience::{self, Patience};
 use super::rescue::{self, Unasked};
 use super::{
     Carried, Decision, PathSet, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt,
-    ready,
 };
 use crate::path::Path;
 use crate::registry::Parameter;
@@ -13,12 +13,16 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     description: "Round robin over the k paths of lowest smoothed RTT, chosen anew after each round",
     source: "Ly, Lam, Dubois and Ravier, student project on MPTCP over OpenFlow, supervised by S. Secci",
     parameters: || {
-        let own = vec![Parameter::integer("k", 2, 1, 64, "paths that carry data")];
+        let own = vec![
+            Parameter::integer("k", 2, 1, 64, "paths that carry data"),
+            patience::taking_turns(),
+        ];
         rescue::parameters(own, Unasked::Off)
     },
     make: |parameters| {
         Box::new(KBest {
             k: parameters.integer("k") as usize,
+            patience: Patience::of(parameters),
             members: Vec::new(),
             served: PathSet::default(),
         })
@@ -27,6 +31,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
 
 struct KBest {
     k: usize,
+    patience: Patience,
     members: Vec<usize>,
     /// Members that had their turn in this round.
     served: PathSet,
@@ -55,7 +60,7 @@ impl KBest {
         self.members
             .iter()
             .copied()
-            .find(|&index| !self.served.contains(index) && ready(&paths[index]))
+            .find(|&index| !self.served.contains(index) && self.patience.considers(&paths[index]))
     }
 }
 
@@ -74,7 +79,8 @@ impl Scheduler for KBest {
             self.renew(view.paths);
             self.next(view.paths)
         });
-        path.map_or(Decision::Wait, Decision::Send)
+        path.filter(|&index| !view.paths[index].paced)
+            .map_or(Decision::Wait, Decision::Send)
     }
 
     fn carried(&mut self, segment: Carried) {

@@ -1,7 +1,8 @@
 //! The default scheduler: lowest smoothed RTT first, with backups, opportunistic retransmission and penalisation.
 
+use super::patience::{self, Patience};
 use super::rescue::{self, Unasked};
-use super::{Decision, Next, PathSet, Scheduler, SchedulerEntry, View, ready, usable};
+use super::{Decision, Next, PacketKind, PathSet, Scheduler, SchedulerEntry, View, ready, usable};
 use crate::Nanos;
 use crate::path::Path;
 
@@ -9,11 +10,17 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "default",
     description: "Lowest smoothed RTT among the paths with room; backups only when no other path is usable; repeats and penalises when blocked (M1, M2)",
     source: "mptcp.org net/mptcp/mptcp_sched.c; Raiciu et al., NSDI 2012, section 4.2; Paasch et al., CSWS 2014",
-    parameters: || rescue::parameters(Vec::new(), Unasked::On),
-    make: |_| Box::new(LowestRtt),
+    parameters: || rescue::parameters(vec![patience::preferring()], Unasked::On),
+    make: |parameters| {
+        Box::new(LowestRtt {
+            patience: Patience::of(parameters),
+        })
+    },
 };
 
-struct LowestRtt;
+struct LowestRtt {
+    patience: Patience,
+}
 
 /// The usable path of lowest smoothed RTT among those of one class that have not carried the segment.
 struct Candidates {
@@ -22,7 +29,12 @@ struct Candidates {
     unused: bool,
 }
 
-fn candidates(paths: &[Path], carried: PathSet, backup: bool) -> Candidates {
+fn candidates(
+    paths: &[Path],
+    carried: PathSet,
+    backup: bool,
+    open: impl Fn(&Path) -> bool,
+) -> Candidates {
     let mut found = Candidates {
         best: None,
         unused: false,
@@ -32,7 +44,7 @@ fn candidates(paths: &[Path], carried: PathSet, backup: bool) -> Candidates {
             continue;
         }
         found.unused = true;
-        if ready(path) && found.best.is_none_or(|best| path.srtt < paths[best].srtt) {
+        if open(path) && found.best.is_none_or(|best| path.srtt < paths[best].srtt) {
             found.best = Some(index);
         }
     }
@@ -42,36 +54,45 @@ fn candidates(paths: &[Path], carried: PathSet, backup: bool) -> Candidates {
 /// The best of [`candidates`] among the normal paths for what none has carried, which most decisions are about. What is false of most
 /// paths, that the window has room, is looked at first.
 #[inline]
-fn best_for_new(paths: &[Path]) -> Option<usize> {
+fn best_for_new(paths: &[Path], open: impl Fn(&Path) -> bool) -> Option<usize> {
     let mut best = None;
     let mut least = Nanos::MAX;
     for (index, path) in paths.iter().enumerate() {
-        if !path.window_full() && path.srtt < least && !path.backup && usable(path) && ready(path) {
+        if !path.window_full() && path.srtt < least && !path.backup && usable(path) && open(path) {
             (best, least) = (Some(index), path.srtt);
         }
     }
     best
 }
 
-/// The default choice for `next`: a normal path, else (only when no normal one is usable) a backup.
+/// The default choice for `next` among the paths that are `open`: a normal one, else (only when no normal one is usable) a backup.
 #[inline]
-pub(super) fn choose(paths: &[Path], next: &Next) -> Option<usize> {
+fn choose_open(paths: &[Path], next: &Next, open: impl Fn(&Path) -> bool + Copy) -> Option<usize> {
     if next.carried.is_empty()
-        && let Some(best) = best_for_new(paths)
+        && let Some(best) = best_for_new(paths, open)
     {
         return Some(best);
     }
-    choose_among_classes(paths, next)
+    choose_among_classes(paths, next, open)
+}
+
+/// The same among those that can carry it right now.
+pub(super) fn choose(paths: &[Path], next: &Next) -> Option<usize> {
+    choose_open(paths, next, ready)
 }
 
 #[inline(never)]
-fn choose_among_classes(paths: &[Path], next: &Next) -> Option<usize> {
+fn choose_among_classes(
+    paths: &[Path],
+    next: &Next,
+    open: impl Fn(&Path) -> bool + Copy,
+) -> Option<usize> {
     let pick = |carried| {
-        let normal = candidates(paths, carried, false);
+        let normal = candidates(paths, carried, false, open);
         if normal.unused {
             normal
         } else {
-            candidates(paths, carried, true)
+            candidates(paths, carried, true, open)
         }
     };
     let first = pick(next.carried);
@@ -87,10 +108,21 @@ pub fn place(view: &View, next: &Next) -> Decision {
     choose(view.paths, next).map_or(Decision::Wait, Decision::Send)
 }
 
+/// The same for a scheduler that may wait for pacers. What holds no data waits for none.
+#[inline]
+pub(super) fn place_patiently(view: &View, next: &Next, patience: Patience) -> Decision {
+    match choose_open(view.paths, next, |path| patience.considers(path)) {
+        Some(path) if !view.paths[path].paced || view.kind != PacketKind::Data => {
+            Decision::Send(path)
+        }
+        _ => Decision::Wait,
+    }
+}
+
 impl Scheduler for LowestRtt {
     fn select(&mut self, view: &View) -> Decision {
         match &view.next {
-            Some(next) => place(view, next),
+            Some(next) => place_patiently(view, next, self.patience),
             None => Decision::Wait,
         }
     }

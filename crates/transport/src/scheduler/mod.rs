@@ -11,6 +11,7 @@ mod kbest;
 mod linux;
 pub mod lowest_rtt;
 mod otias;
+mod patience;
 mod redundant;
 mod rescue;
 mod roundrobin;
@@ -183,6 +184,12 @@ pub fn usable(path: &Path) -> bool {
 /// Whether a path may carry data right now (mptcp.org `mptcp_is_temp_unavailable`).
 pub fn ready(path: &Path) -> bool {
     path.state != CaState::Loss && path.in_flight < path.cwnd && has_room(path)
+}
+
+/// The same whatever its pacer says.
+fn admits(path: &Path) -> bool {
+    let room = u64::from(path.cwnd.saturating_sub(path.in_flight));
+    path.state != CaState::Loss && path.queued < room * u64::from(path.mss)
 }
 
 /// The congestion window admits more than what waits in the path's queue.

@@ -1,5 +1,6 @@
 //! Round robin over the paths with room.
 
+use super::patience::{self, Patience};
 use super::rescue::{self, Unasked};
 use super::{Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, has_room};
 use crate::path::{CaState, Path};
@@ -23,6 +24,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
                 true,
                 "skip a path whose congestion window is full; otherwise wait until its turn can be taken",
             ),
+            patience::taking_turns(),
         ];
         rescue::parameters(own, Unasked::Off)
     },
@@ -30,6 +32,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
         Box::new(RoundRobin::new(
             vec![parameters.integer("num_segments") as u32],
             parameters.boolean("cwnd_limited"),
+            Patience::of(parameters),
         ))
     },
 };
@@ -38,15 +41,17 @@ pub(super) struct RoundRobin {
     /// Segments of each path's turn; the last entry holds for all further paths.
     turns: Vec<u32>,
     skip_full: bool,
+    patience: Patience,
     /// Segments that each path sent in this turn.
     quota: Vec<u32>,
 }
 
 impl RoundRobin {
-    pub fn new(turns: Vec<u32>, skip_full: bool) -> Self {
+    pub fn new(turns: Vec<u32>, skip_full: bool, patience: Patience) -> Self {
         Self {
             turns,
             skip_full,
+            patience,
             quota: Vec::new(),
         }
     }
@@ -56,7 +61,7 @@ impl RoundRobin {
     }
 
     fn considered(&self, path: &Path) -> bool {
-        path.state != CaState::Loss && (!self.skip_full || has_room(path))
+        path.state != CaState::Loss && (!self.skip_full || self.patience.considers(path))
     }
 
     /// A path in the middle of its turn, else one whose turn has not begun. mptcp_rr.c takes backups for normal paths, against RFC 8684

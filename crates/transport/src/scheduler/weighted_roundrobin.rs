@@ -1,6 +1,7 @@
 //! Round robin in proportion to weights.
 
 use super::SchedulerEntry;
+use super::patience::{self, Patience};
 use super::rescue::{self, Unasked};
 use super::roundrobin::RoundRobin;
 use crate::registry::Parameter;
@@ -23,6 +24,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
                 false,
                 "skip a path whose congestion window is full; otherwise wait until its turn can be taken",
             ),
+            patience::taking_turns(),
         ];
         rescue::parameters(own, Unasked::Off)
     },
@@ -31,6 +33,7 @@ pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
         Box::new(RoundRobin::new(
             weights.iter().map(|&weight| weight as u32).collect(),
             parameters.boolean("cwnd_limited"),
+            Patience::of(parameters),
         ))
     },
 };

@@ -11,6 +11,7 @@ mod control;
 mod fuzz;
 mod migration;
 mod moves;
+mod outages;
 mod pair;
 mod path_mtu;
 mod paths;

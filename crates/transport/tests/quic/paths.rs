@@ -1,8 +1,8 @@
 //! Several paths: RFC 10069.
 
 use polypath_transport::config::AckPath;
-use polypath_transport::quic::Codepoint;
-use polypath_transport::{Config, EventKind, MILLISECOND as MS, SECOND};
+use polypath_transport::quic::{Codepoint, Transmit};
+use polypath_transport::{Choice, Config, EventKind, MILLISECOND as MS, Nanos, SECOND};
 use polypath_wire::quic::Frame;
 
 use crate::common::{client_address, server_address};
@@ -368,4 +368,36 @@ fn the_status_of_a_path_may_come_before_its_first_packet() {
     let server = pair.server();
     assert!(server.members()[1].established_at.is_some());
     assert!(server.paths()[1].backup);
+}
+
+/// Requests that the fast path's window has room for do not take the slow one while the fast one's pacer waits.
+#[test]
+fn small_answers_take_the_fast_path_alone() {
+    let slow_share = |waits: Option<bool>| {
+        let parameters = waits.map(|waits| ("waits_for_pacer".to_string(), waits.into()));
+        let server = Config {
+            scheduler: Choice {
+                name: "default".into(),
+                parameters: parameters.into_iter().collect(),
+            },
+            ..multipath()
+        };
+        let links = vec![link(0, 20 * MS), link(0, 40 * MS)];
+        let mut pair = Pair::new(&multipath(), &server, links, 1);
+        pair.establish();
+        pair.run_until(SECOND, |_| false);
+        pair.sent.clear();
+        for _ in 0..10 {
+            let now = pair.now;
+            pair.server_mut().write(10_000, now);
+            pair.run_until(now + 300 * MS, |_| false);
+        }
+        assert_eq!(pair.read[0], 100_000);
+        let full = |(_, side, link, transmit): &&(Nanos, Side, usize, Transmit)| {
+            *side == Side::Server && *link == 1 && transmit.len > 1000
+        };
+        pair.sent.iter().filter(full).count()
+    };
+    assert_eq!((slow_share(None), slow_share(Some(true))), (0, 0));
+    assert!(slow_share(Some(false)) > 10);
 }

@@ -147,10 +147,16 @@ impl Lone {
 
     /// An acknowledgement comes after so long; what is told of it.
     fn hear(&mut self, after: Nanos, low: u64, high: u64) -> Vec<Told> {
+        self.hear_marked(after, low, high, 0)
+    }
+
+    /// The same where so many packets were marked by then.
+    fn hear_marked(&mut self, after: Nanos, low: u64, high: u64, marked: u64) -> Vec<Told> {
         self.told();
         self.client.now += after;
         self.client.on_application_ack(&Ack {
             ranges: vec![(low, high)],
+            ecn: (marked > 0).then_some([0, 0, marked]),
             ..Ack::default()
         });
         self.told()
@@ -165,7 +171,7 @@ impl Lone {
     }
 }
 
-use CaState::{Loss, Open, Recovery};
+use CaState::{Cwr, Loss, Open, Recovery};
 use Told::{Control, Growth, Restart, State, Threshold};
 
 /// Linux `bbr_ssthresh`, `bbr_set_cwnd_to_recover_or_restore`.
@@ -186,6 +192,60 @@ fn a_controller_that_paces_hears_of_everything_and_of_the_end_of_recovery() {
     assert_eq!(lone.path().0, Open);
 }
 
+/// Linux `tcp_fastretrans_alert`, Chromium `BbrSender::UpdateRecoveryState`.
+#[test]
+fn losses_before_recovery_is_over_prolong_it_where_a_rate_is_set() {
+    let mut lone = Lone::new(true);
+    let first = lone.send(0, 20);
+    let told = lone.hear(RTT, first + 1, first + 5);
+    assert_eq!(told, [Threshold, State(Recovery), Control(5, 1, 1)]);
+    let next = lone.send(MS, 10);
+    // Of those that left before the first loss was found another one is missing.
+    let told = lone.hear(MS, first + 7, first + 10);
+    assert_eq!(told, [Control(4, 1, 2)]);
+    let told = lone.hear(RTT, first + 11, next + 2);
+    let rest = (next - first) as u32 - 11;
+    assert_eq!(
+        told,
+        [Control(rest + 3, 0, 2)],
+        "these left before the second loss was found"
+    );
+    let last = lone.send(MS, 1);
+    let told = lone.hear(RTT, next + 3, last);
+    assert_eq!(told[0], State(Open));
+}
+
+/// RFC 6675 section 5: recovery covers everything that had left when it began.
+#[test]
+fn recovery_lasts_while_something_from_before_it_is_under_way() {
+    let mut lone = Lone::new(true);
+    let first = lone.send(0, 10);
+    let late = lone.send(RTT - MS, 1);
+    lone.hear(MS, first + 1, late - 1);
+    let next = lone.send(MS, 1);
+    let told = lone.hear(RTT, next, next);
+    assert_eq!(told, [Control(1, 0, 1)], "one of before may be late");
+    let last = lone.send(0, 1);
+    let told = lone.hear(0, late, late);
+    assert_eq!(told, [Control(1, 0, 1)]);
+    let told = lone.hear(RTT, next + 1, last);
+    assert_eq!(told[0], State(Open));
+}
+
+/// Linux `tcp_enter_cwr`: a mark is no loss, and a loss that follows is one.
+#[test]
+fn a_mark_begins_a_reduction_and_no_recovery() {
+    let mut lone = Lone::new(true);
+    let first = lone.send(0, 20);
+    let told = lone.hear_marked(RTT, first, first + 5, 1);
+    assert_eq!(told, [Threshold, State(Cwr), Control(6, 0, 0)]);
+    let told = lone.hear_marked(MS, first + 7, first + 9, 1);
+    assert_eq!(told, [State(Recovery), Control(3, 1, 1)]);
+    let told = lone.hear_marked(MS, first + 10, first + 12, 2);
+    assert_eq!(told, [Control(3, 0, 1)]);
+    assert_eq!(lone.path().0, Recovery);
+}
+
 #[test]
 fn a_controller_that_paces_hears_of_losses_that_a_timer_found() {
     let mut lone = Lone::new(true);
@@ -195,9 +255,10 @@ fn a_controller_that_paces_hears_of_losses_that_a_timer_found() {
     let due = lone.client.members[0].space.sent.loss_deadline();
     lone.client.on_time(due);
     assert_eq!(lone.told()[..2], [Threshold, State(Recovery)]);
+    let repeated = first + 3;
     let next = lone.send(MS, 1);
-    let told = lone.hear(RTT, next, next);
-    assert_eq!(told, [State(Open), Control(1, 0, 1)]);
+    let told = lone.hear(RTT, repeated, next);
+    assert_eq!(told, [State(Open), Control(2, 0, 1)]);
 }
 
 /// RFC 9000 section 14.4.
@@ -240,7 +301,7 @@ fn the_acknowledgement_that_reports_a_loss_grows_nothing() {
     assert_eq!(told, [Threshold, State(Recovery)]);
     assert_eq!(lone.path(), (Recovery, 20));
     let next = lone.send(MS, 1);
-    assert_eq!(lone.hear(RTT, next, next), [Growth(1), State(Open)]);
+    assert_eq!(lone.hear(RTT, next, next), [State(Open), Growth(1)]);
 }
 
 /// RFC 9002 section 7.6.2, RFC 9438 section 4.8.
@@ -256,14 +317,14 @@ fn persistent_congestion_is_a_timeout_to_the_controller() {
         }
         assert_eq!(told, [Threshold, State(Recovery), State(Loss)]);
         assert_eq!(lone.path(), (Recovery, LEAST_WINDOW));
-        let told = lone.hear(MS, first + 8, first + 8);
+        let told = lone.hear(MS, first + 7, first + 8);
         if paces {
-            assert_eq!(told, [Control(1, 0, 7)]);
+            assert_eq!(told, [Control(2, 0, 7)]);
             let next = lone.send(MS, 1);
-            let told = lone.hear(RTT, next, next);
+            let told = lone.hear(RTT, first + 10, next);
             assert_eq!(told.first(), Some(&State(Open)));
         } else {
-            assert_eq!(told, [Growth(1), State(Open)]);
+            assert_eq!(told, [State(Open), Growth(2)]);
         }
         assert_eq!(lone.path().0, Open);
     }

@@ -1,0 +1,46 @@
+//! Whether data waits for a path that only its pacer holds back, or goes on the next one.
+//!
+//! RFC 10069 section 5.5 has a scheduler choose among paths whose congestion window is open, as lowest-RTT schedulers do where they were
+//! described (Raiciu et al., NSDI 2012; De Coninck and Bonaventure, CoNEXT 2017) and xquic does; picoquic and noq take a path whose pacer allows.
+
+use super::{admits, ready};
+use crate::path::Path;
+use crate::registry::{Parameter, Parameters};
+
+const NAME: &str = "waits_for_pacer";
+
+/// The parameter of a scheduler that prefers paths.
+pub(super) fn preferring() -> Parameter {
+    Parameter::flag(
+        NAME,
+        "data waits for a path whose window is open and whose pacer is not; else the next path takes it. Left out: over QUIC, where each path is paced",
+    )
+}
+
+/// The parameter of a scheduler that prefers none, where waiting for one path would hold back the others.
+pub(super) fn taking_turns() -> Parameter {
+    Parameter::boolean(
+        NAME,
+        false,
+        "data waits for a path whose window is open and whose pacer is not; else the next path takes it",
+    )
+}
+
+/// What a scheduler's parameter says; absent: it follows from the path.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Patience(Option<bool>);
+
+impl Patience {
+    pub fn of(parameters: &Parameters) -> Self {
+        Self(parameters.flag(NAME))
+    }
+
+    /// The path may be chosen: it can carry data, or will once its pacer lets go, if that is to be waited for.
+    #[inline]
+    pub fn considers(self, path: &Path) -> bool {
+        match path.paced {
+            true => self.0.unwrap_or(path.paces) && admits(path),
+            false => ready(path),
+        }
+    }
+}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from polypath.engines.namespaces import programs
+from polypath import folders
 
 from .scripts import loaded
 
@@ -83,7 +83,7 @@ def test_a_command_that_is_missing_or_fails_is_one_line(script: Any) -> None:
 @pytest.mark.parametrize("base", ["", "relative", "/absolute"])
 def test_the_folder_is_in_the_package_s_cache(script: Any, monkeypatch: pytest.MonkeyPatch, base: str) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", base)
-    assert script.cache() == programs.cache() / "htsim"
+    assert script.cache() == folders.cache() / "htsim"
 
 
 def test_programs_take_turns(script: Any, tmp_path: Path) -> None:

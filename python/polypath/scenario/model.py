@@ -132,10 +132,17 @@ class Scenario(Tables):
     def scripts(self) -> list[FilePath]:
         """The files that it or a value of an axis is made from besides its own: algorithms and applications of
         controllers in Python, what these import, traces, tables, and what programs are given."""
+        return files.sources(self._naming())
+
+    def code(self) -> list[FilePath]:
+        """Those of `scripts()` that a run executes, or gives to a program that it starts."""
+        return files.executed(self._naming())
+
+    def _naming(self) -> dict[str, Any]:
+        """What can name files: what was written, with the settings of every value of an axis."""
         settings = [dict(value.settings) for axis in self.axes for value in axis.values]
         tables = [{"csv": given["csv"]} for given in self.vary.values() if rows.is_of_rows(given)]
-        data = {**self.to_data(), "vary": settings + tables}
-        return files.sources(data)
+        return {**self.to_data(), "vary": settings + tables}
 
     def to_data(self) -> dict[str, Any]:
         """What was written, as plain data: `Scenario.from_data(s.to_data()) == s`."""

@@ -64,6 +64,7 @@ class Scenario(Tables):
         `folder`, without it to the working directory. Raises ScenarioError with every fault found."""
         if len(text) > LARGEST_BYTES:
             raise ScenarioError(f"the text has {len(text) / 1e6:.1f} MB; a scenario has at most 10 MB", filename)
+        syntax.require_shallow(text, filename)
         try:
             data = tomllib.loads(text)
             positions = Positions(text)
@@ -262,9 +263,15 @@ class Scenario(Tables):
                 try:
                     self.at([value])
                 except ScenarioError as error:
-                    of_table = () if value.origin else (value.label if isinstance(given, dict) else number,)
-                    where = f"{value.origin}: " if value.origin else ""
-                    message = f"{where}axis '{axis.name}' at {value.label}: {error.message}"
+                    of_table = (value.label if isinstance(given, dict) else number,)
+                    if value.origin:
+                        # what is wrong quotes the value, which is a file's
+                        paths = [path for path in value.settings if error.message.startswith(path)]
+                        named = ", ".join(paths or value.settings)
+                        message = f"{value.origin}: axis '{axis.name}': no scenario has what this row sets: {named}"
+                        yield Problem(("vary", key), message)
+                        break
+                    message = f"axis '{axis.name}' at {value.label}: {error.message}"
                     yield Problem(("vary", key, *of_table), message, error.hint)
                     break
 

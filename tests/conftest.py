@@ -24,6 +24,12 @@ def piped() -> None:
     console.out.width = 120
 
 
+@pytest.fixture(scope="session", autouse=True)
+def forgetful(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What commands remember of others is not what they remember of tests."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture
 def replace_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[registry.Kind], str]], None]]:
     """Gives the package other algorithms, by a function from a kind to its JSON; what is kept of others goes."""

@@ -15,6 +15,7 @@ PACKAGE = ROOT / "python" / "polypath"
 #: What each part of the package may import of the others.
 PYTHON = {
     "errors": set(),
+    "folders": set(),
     "units": {"errors"},
     "registry": {"_core", "errors", "units"},
     # what a notebook shows of them is imported when one asks
@@ -23,7 +24,7 @@ PYTHON = {
     "labs": {"scenario", "units"},
     "results": {"_core", "errors", "notebook"},
     "capture": {"_core", "errors", "results"},
-    "engines": {"_core", "capture", "errors", "registry", "results", "scenario", "units"},
+    "engines": {"_core", "capture", "errors", "folders", "registry", "results", "scenario", "units"},
     "fidelity": {"scenario"},
     "plots": {"results"},
     "report": {"results"},
@@ -36,6 +37,7 @@ PYTHON = {
         "engines",
         "errors",
         "fidelity",
+        "folders",
         "formats",
         "labs",
         "plots",

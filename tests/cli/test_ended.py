@@ -80,7 +80,8 @@ transport = "mptcp"
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (tmp_path / "loop.py").write_text(LOOP)
     (tmp_path / "plain.toml").write_text(SCENARIO)
     (tmp_path / "loop.toml").write_text(SCENARIO + '[defaults]\nscheduler = { name = "loop.py:Loop", seed = 1 }\n')
@@ -132,7 +133,8 @@ def test_a_run_that_loops_in_python_ends_and_is_kept(home: Path, number: int) ->
     assert code == CODES[signal.Signals(number)]
     assert "interrupted at 0.0" in out
     word = "interrupted" if number == signal.SIGINT else "terminated"
-    assert err == f"warning: the run was interrupted: no figures are drawn\n{word}\n"
+    told = "polypath: loop.toml runs code with your rights: loop.py\n"
+    assert err == f"{told}warning: the run was interrupted: no figures are drawn\n{word}\n"
     assert Recording.load(home / "out").metadata.interrupted
 
 

@@ -186,6 +186,54 @@ def test_the_simulator_has_its_say(polypath: Any, tmp_path: Path, scenario: Path
     assert outcome.err.count("\n") == 1
 
 
+SCHEDULER = "class Own:\n    def select(self, view):\n        return 0\n"
+#: Each would be noticed if it were executed: it leaves a file, ends the process, or never ends.
+HOSTILE = {
+    "module": 'import pathlib\npathlib.Path("{mark}").touch()\n' + SCHEDULER,
+    "end": "import os\nos._exit(0)\n" + SCHEDULER,
+    "endless": "while True:\n    pass\n" + SCHEDULER,
+    "constructor": SCHEDULER + '    def __init__(self):\n        open("{mark}", "w")\n',
+    "default": SCHEDULER + '    def more(self, to=open("{mark}", "w")): ...\n',
+}
+SWITCHED = """
+[router.r]
+[link.path1]
+ends = ["client", "r"]
+rate = "1 Mbps"
+[controller]
+"""
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_nothing_of_a_scheduler_is_executed(polypath: Any, scenario: Path, tmp_path: Path, kind: str) -> None:
+    mark = tmp_path / "mark"
+    (tmp_path / "own.py").write_text(HOSTILE[kind].replace("{mark}", str(mark)))
+    scenario.write_text(scenario.read_text() + '[defaults]\nscheduler = "own.py:Own"\n')
+    outcome = polypath("validate", scenario)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("table", ['routing = "own.py:Own"\nmode = "reactive"', 'app = "own.py"'])
+def test_nothing_of_a_controller_is_executed(polypath: Any, scenario: Path, tmp_path: Path, table: str) -> None:
+    mark = tmp_path / "mark"
+    (tmp_path / "own.py").write_text(f'open("{mark}", "w")\nclass Own:\n    def choose(self, flow, paths): ...\n')
+    scenario.write_text(scenario.read_text() + SWITCHED + table + "\n")
+    outcome = polypath("validate", scenario)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert not mark.exists()
+
+
+def test_arguments_that_a_class_does_not_take_are_said(polypath: Any, scenario: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(SCHEDULER)
+    scenario.write_text(scenario.read_text() + '[defaults]\nscheduler = { name = "own.py:Own", k = 1 }\n')
+    outcome = polypath("validate", scenario)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("polypath: ")
+    assert "own.py:1: class 'Own' takes no argument 'k'; it takes none" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
 def test_plot_draws_the_topology_into_a_new_file(polypath: Any, scenario: Path, tmp_path: Path) -> None:
     target = tmp_path / "net.svg"
     assert polypath("validate", scenario, "--plot", target).code == 0

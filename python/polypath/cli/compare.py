@@ -121,8 +121,8 @@ def compare(
     made = {name: contenders.get(name) for name in chosen}
     with ExitStack() as stack:
         own = {
-            name: jobs.of_target(target, runs or (), (*(settings or ()), *one.settings), seed)
-            for name, one in made.items()
+            name: jobs.of_target(target, runs or (), (*(settings or ()), *one.settings), seed, dry=number > 0)
+            for number, (name, one) in enumerate(made.items())
         }
         todo = own[chosen[0]]
         for job in todo:

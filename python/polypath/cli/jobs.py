@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from polypath import labs
+from polypath.cli.brought import Brought
 from polypath.cli.errors import InputError
+from polypath.engines import EngineError, ScriptFailed, Unplayable
 from polypath.results import Metadata, Recording
 from polypath.scenario import Plan, Scenario
 from polypath.scenario.settings import overrides
@@ -29,6 +31,8 @@ class Job:
     folder: str = "."
     #: The files that it was read from.
     inputs: Sequence[Path] = ()
+    #: What its file brings along, of a scenario that is no lab of the package.
+    brought: Brought | None = None
 
     @property
     def varies(self) -> bool:
@@ -56,11 +60,17 @@ class Job:
             if (own := overrides(self.scenario, axis))
         ]
 
-    def located(self, said: str) -> str:
-        """What an engine says, behind where the application that it says it of was written."""
-        of = _APPLICATION.match(said)
-        place = None if of is None else self.scenario.where_named(of["name"])
-        return f"{place}: {said}" if place else said
+    def placed(self, error: EngineError) -> EngineError:
+        """An engine's failure, behind where the scenario names what failed."""
+        match error:
+            case Unplayable():
+                place = self.scenario.where_named(error.application)
+            case ScriptFailed():
+                place = self.scenario.where_named(error.script, error.source)
+            case _:
+                of = _APPLICATION.match(str(error))
+                place = None if of is None else self.scenario.where_named(of["name"])
+        return EngineError(f"{place}: {error}" if place else str(error))
 
     def require_one(self) -> None:
         """Raises InputError for a sweep."""
@@ -152,8 +162,10 @@ def of_file(
     alone: bool = True,
     later: bool = False,
 ) -> list[Job]:
-    scenario = Scenario.load(path).with_settings(list(settings))
-    return [_job(scenario.name, scenario, axes, seed, ".", path, alone=alone, later=later)]
+    written = Scenario.load(path)
+    scenario = written.with_settings(list(settings))
+    job = _job(scenario.name, scenario, axes, seed, ".", path, alone=alone, later=later)
+    return [replace(job, brought=Brought.of(path, written, job.scenario))]
 
 
 def of_minitopo(
@@ -177,9 +189,10 @@ def of_target(
     *,
     alone: bool = True,
     later: bool = False,
+    dry: bool = False,
 ) -> list[Job]:
     """A lab by name, else a scenario file; not `alone`: something else runs beside its applications, if it has any;
-    `later`: points without a plan are found by `sweep.run`.
+    `later`: points without a plan are found by `sweep.run`. Unless `dry`, what a file brings along is told.
 
     Raises ScenarioError with the nearest lab where it is neither.
     """
@@ -190,5 +203,9 @@ def of_target(
     if path.exists() or path.suffix == ".toml" or path.name != target:
         if chosen:
             raise InputError("--run chooses among a lab's runs; a scenario file is one run")
-        return of_file(path, settings, seed, axes, alone=alone, later=later)
+        found = of_file(path, settings, seed, axes, alone=alone, later=later)
+        for job in found:
+            if job.brought is not None and not dry:
+                job.brought.tell()
+        return found
     return of_lab(labs.get(target), chosen, settings, seed, axes, alone=alone, later=later)

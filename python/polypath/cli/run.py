@@ -17,7 +17,7 @@ from polypath.cli.console import err, warn
 from polypath.cli.console import out as console
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Application, AsIperf3, AsJson, Axes, Cluster, Jobs, OutFolder, Runs, Seed, Settings
-from polypath.engines import Engine, EngineError, Options, ScriptFailed, Unplayable
+from polypath.engines import Engine, EngineError, Options
 from polypath.results import Recording, folder, layout, summary
 from polypath.results.folder import Folder
 from polypath.results.summary import to_json
@@ -175,14 +175,8 @@ def _run(
     with progress.shown(job.name) as callback:
         try:
             recording = engine.run(job.plan, Options(captures.value, into, segments, qlogs, kept), callback)
-        except Unplayable as error:
-            place = job.scenario.where_named(error.application)
-            raise EngineError(f"{place}: {error}" if place else str(error)) from error
-        except ScriptFailed as error:
-            place = job.scenario.where_named(error.script, error.source)
-            raise EngineError(f"{place}: {error}" if place else str(error)) from error
         except EngineError as error:
-            raise EngineError(job.located(str(error))) from error
+            raise job.placed(error) from error
     recording = replace(recording, metadata=replace(recording.metadata, scenario=job.name))
     if held is not None and staged is not None:
         output.save(recording, job.scenario.to_toml(), held, staged)

@@ -47,10 +47,11 @@ def validate(
 ) -> int:
     """Check scenarios without running them, and show what would run.
 
-    It shows hosts, settings, applications and paths, and warns of likely mistakes.
+    It shows hosts, settings, applications and paths, and warns of likely mistakes. It writes nothing but what `--plot`
+    names, and executes no code of a scenario: of a class in Python it looks at the text.
 
-    Everything that `run` refuses is an error here, each on a line of its own; exit code 2 then. Of a sweep every point
-    is checked and the first one is shown. Warnings leave the exit code 0.
+    What `run` refuses before it begins is an error here, each on a line of its own; exit code 2 then. Of a sweep every
+    point is checked and the first one is shown. Warnings leave the exit code 0.
 
     Examples: `polypath validate scenario.toml`, `polypath validate aggregation --run mptcp --plot topology.svg`,
     `polypath validate *.toml --json`.
@@ -72,7 +73,7 @@ def _checked(
     target: str, settings: Sequence[str], seed: int | None, runs: Sequence[str], axes: Sequence[str]
 ) -> _Checked:
     try:
-        todo = jobs.of_target(target, runs, settings, seed, axes)
+        todo = jobs.of_target(target, runs, settings, seed, axes, dry=True)
         for job in todo:
             _require_runnable(job)
     except ScenarioError as error:
@@ -88,13 +89,14 @@ def _require_runnable(job: jobs.Job) -> None:
         try:
             engines.check(point.plan)
         except engines.EngineError as error:
-            said = job.located(str(error))
+            said = str(job.placed(error))
             which = " ".join(filter(None, (job.name if said == str(error) else "", point.title)))
             raise engines.EngineError(f"{which}: {said}" if which else said) from error
 
 
 def _warnings(job: jobs.Job) -> list[str]:
-    """Of its axes, and what is doubtful at every point."""
+    """Of files outside, of its axes, and what is doubtful at every point."""
+    reads = None if job.brought is None else job.brought.reads()
     found: list[str] | None = None
     for point in job.points:
         plan = point.plan.view
@@ -102,7 +104,7 @@ def _warnings(job: jobs.Job) -> list[str]:
         found = own if found is None else [line for line in found if line in own]
         if not found:
             break
-    return [*job.warnings, *(found or ())]
+    return [*([] if reads is None else [reads]), *job.warnings, *(found or ())]
 
 
 def _show(one: _Checked) -> None:
@@ -110,6 +112,8 @@ def _show(one: _Checked) -> None:
         err.print(f"polypath: {printable(str(fault))}", markup=False)
     for job in one.jobs:
         planned.show(job)
+        if job.brought is not None and (runs := job.brought.runs()) is not None:
+            out.print(f"{printable(runs)}\n", markup=False)
         for message in _warnings(job):
             warn(f"{job.name}: {message}")
 

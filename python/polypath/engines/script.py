@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import json
 import linecache
@@ -11,6 +12,7 @@ import types
 from typing import Final
 
 from polypath import _core
+from polypath.engines import constructor
 from polypath.engines.base import EngineError
 
 #: Tells the modules of one process apart.
@@ -68,6 +70,24 @@ class Loader:
     def blamed(self) -> BaseException | None:
         """What stopped the making of an instance, of which Rust knows only the text: its failure, or Ctrl-C."""
         return KeyboardInterrupt() if self.interrupted else self.failure
+
+
+class Reader:
+    """As Loader, where nothing of what a plan carries is to be executed: it looks at the texts."""
+
+    def __init__(self) -> None:
+        self.failure: ScriptFailed | None = None
+
+    def __call__(self, kind: str, parameters: str) -> object:
+        """Stands for an instance. Raises ScriptFailed for arguments that the class does not take."""
+        plan = json.loads(parameters)
+        file, name, source = plan["file"], plan["class"], plan["source"]
+        classes = (node for node in ast.parse(source, file).body if isinstance(node, ast.ClassDef))
+        made = next(node for node in reversed(list(classes)) if node.name == name)
+        if (fault := constructor.refused(made, plan["arguments"])) is not None:
+            self.failure = ScriptFailed(f"{file}:{made.lineno}: {fault}", f"{file}:{name}", source)
+            raise self.failure
+        return object()
 
 
 def failed(error: _core.ScriptError, loader: Loader) -> ScriptFailed:

@@ -63,21 +63,19 @@ class Simulator:
 
 
 def check(plan: Plan) -> None:
-    """Prepares a run as the simulator does, algorithms in Python included, and runs nothing; programs of the machine
-    are left out.
+    """Prepares a run as the simulator does and runs nothing: programs of the machine are left out, and of algorithms in
+    Python nothing is executed.
 
     Raises EngineError for a plan that it cannot run.
     """
-    loader = script.Loader()
+    reader = script.Reader()
     network = Plan({key: value for key, value in plan.view.items() if key != "programs"})
     try:
-        problem = _core.check(network.json(), loader)
+        problem = _core.check(network.json(), reader)
     except RuntimeError as error:
         problem = str(error)
-    finally:
-        loader.close()
     if problem is not None:
-        raise loader.blamed() or EngineError(" ".join(problem.split()))
+        raise reader.failure or EngineError(" ".join(problem.split()))
 
 
 def _advance(simulation: _core.Simulation, end_ns: int, progress: Progress, program: Program | None = None) -> bool:

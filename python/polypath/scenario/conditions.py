@@ -17,7 +17,6 @@ from polypath.scenario.base import Model
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import fault
 from polypath.scenario.reading import decimal, read_text
-from polypath.units import nearest
 
 MOST_CHANGES: Final = 20_000
 """Of a link in a run."""
@@ -104,11 +103,9 @@ def _check(header: list[str], filename: str) -> None:
     if not header or header == [""]:
         raise ScenarioError(f"the file is empty: its first line names columns, of {', '.join(COLUMNS)}", filename)
     seen: dict[str, str] = {}
-    for name in header:
+    for number, name in enumerate(header, 1):
         if name not in COLUMNS:
-            hint = nearest(name, COLUMNS)
-            message = f"unknown column '{name}'"
-            raise ScenarioError(message if hint else f"{message}; there is {', '.join(COLUMNS)}", filename, 1, hint)
+            raise ScenarioError(f"column {number} is none of {', '.join(COLUMNS)}", filename, 1)
         what = COLUMNS[name][0]
         if what in seen:
             raise ScenarioError(f"columns '{seen[what]}' and '{name}' are of the same", filename, 1)
@@ -129,11 +126,11 @@ def _row(header: list[str], cells: list[str], filename: str, line: int) -> Row:
             continue
         number = decimal(cell.strip())
         if math.isnan(number):
-            raise ScenarioError(f"{name}: {cell.strip()!r} is no number", filename, line)
+            raise ScenarioError(f"{name}: expected a number", filename, line)
         try:
             values[what] = read(number)
         except ValueError as error:
-            raise ScenarioError(f"{name}: {error}, not {cell.strip()}", filename, line) from error
+            raise ScenarioError(f"{name}: {error}", filename, line) from error
     return Row(values.pop("time"), values)
 
 

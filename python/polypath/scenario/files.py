@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +14,8 @@ from polypath.scenario.stack import ALGORITHMS
 _APP: Final = "app"
 #: Keys that name files: of data, a controller's application, and what programs are given.
 _KEYS: Final = frozenset({"trace", "csv", "har", _APP, "files"})
+#: Those of them whose files a run executes, or gives to a program.
+_EXECUTED: Final = frozenset({_APP, "files"})
 #: Keys below which no text names a file that Polypath reads.
 _VERBATIM: Final = frozenset({"description", "command", "environment", "objects", "rows"})
 #: Tables of algorithms: of one in a file, the rest are the arguments of its class.
@@ -76,8 +78,25 @@ def anchored(data: Any, folder: Path) -> Any:
 def sources(data: Any) -> list[Path]:
     """The files that a scenario's data names, and the modules that a controller's application imports from beside
     itself. Raises RegistryError where these cannot be read."""
-    found: dict[Path, None] = {}
-    for each in named(data):
-        application = next(step for step in reversed(each.place) if isinstance(step, str)).rpartition(".")[2] == _APP
-        found |= dict.fromkeys(script.sources(each.text) if application else [each.file])
-    return list(found)
+    return list(dict.fromkeys(path for each in named(data) for path in _of(each)))
+
+
+def executed(data: Any) -> list[Path]:
+    """Those of `sources` that a run executes, or gives to a program that it starts."""
+    run = (each for each in named(data) if each.algorithm or _key(each) in _EXECUTED)
+    return list(dict.fromkeys(path for each in run for path in _of(each)))
+
+
+def outside(paths: Iterable[Path], folder: Path) -> list[Path]:
+    """Those that are not in a folder, however they are named: where links and `..` lead decides."""
+    real = folder.resolve()
+    return [path for path in paths if not path.resolve().is_relative_to(real)]
+
+
+def _of(each: Named) -> Iterable[Path]:
+    return script.sources(each.text) if _key(each) == _APP and not each.algorithm else [each.file]
+
+
+def _key(each: Named) -> str:
+    """The key under which it stands; in a setting's path, the last one."""
+    return next(step for step in reversed(each.place) if isinstance(step, str)).rpartition(".")[2]

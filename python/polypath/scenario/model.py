@@ -64,6 +64,7 @@ class Scenario(Tables):
         `folder`, without it to the working directory. Raises ScenarioError with every fault found."""
         if len(text) > LARGEST_BYTES:
             raise ScenarioError(f"the text has {len(text) / 1e6:.1f} MB; a scenario has at most 10 MB", filename)
+        syntax.require_shallow(text, filename)
         try:
             data = tomllib.loads(text)
             positions = Positions(text)
@@ -132,10 +133,17 @@ class Scenario(Tables):
     def scripts(self) -> list[FilePath]:
         """The files that it or a value of an axis is made from besides its own: algorithms and applications of
         controllers in Python, what these import, traces, tables, and what programs are given."""
+        return files.sources(self._naming())
+
+    def code(self) -> list[FilePath]:
+        """Those of `scripts()` that a run executes, or gives to a program that it starts."""
+        return files.executed(self._naming())
+
+    def _naming(self) -> dict[str, Any]:
+        """What can name files: what was written, with the settings of every value of an axis."""
         settings = [dict(value.settings) for axis in self.axes for value in axis.values]
         tables = [{"csv": given["csv"]} for given in self.vary.values() if rows.is_of_rows(given)]
-        data = {**self.to_data(), "vary": settings + tables}
-        return files.sources(data)
+        return {**self.to_data(), "vary": settings + tables}
 
     def to_data(self) -> dict[str, Any]:
         """What was written, as plain data: `Scenario.from_data(s.to_data()) == s`."""
@@ -255,9 +263,15 @@ class Scenario(Tables):
                 try:
                     self.at([value])
                 except ScenarioError as error:
-                    of_table = () if value.origin else (value.label if isinstance(given, dict) else number,)
-                    where = f"{value.origin}: " if value.origin else ""
-                    message = f"{where}axis '{axis.name}' at {value.label}: {error.message}"
+                    of_table = (value.label if isinstance(given, dict) else number,)
+                    if value.origin:
+                        # what is wrong quotes the value, which is a file's
+                        paths = [path for path in value.settings if error.message.startswith(path)]
+                        named = ", ".join(paths or value.settings)
+                        message = f"{value.origin}: axis '{axis.name}': no scenario has what this row sets: {named}"
+                        yield Problem(("vary", key), message)
+                        break
+                    message = f"axis '{axis.name}' at {value.label}: {error.message}"
                     yield Problem(("vary", key, *of_table), message, error.hint)
                     break
 

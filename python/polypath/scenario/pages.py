@@ -42,12 +42,22 @@ class Wanted:
 def ordered(objects: Sequence[Wanted], filename: str | None = None) -> tuple[Wanted, ...]:
     """The objects, each behind those that it waits for and otherwise as they stand.
 
-    Raises ScenarioError for a name that stands twice or is unknown, and for objects that wait for each other.
+    Raises ScenarioError for a name that stands twice or is unknown, and for objects that wait for each other. It has
+    numbers of a file's objects, whose names are the file's.
     """
+
+    def shown(number: int) -> str:
+        return f"'{objects[number].name}'" if filename is None else str(number + 1)
+
     place: dict[str, int] = {}
     for number, each in enumerate(objects):
         if each.name in place:
-            raise ScenarioError(f"two objects are called '{each.name}'", filename)
+            what = (
+                f"are called {shown(number)}"
+                if filename is None
+                else f"have one name: {place[each.name] + 1}, {number + 1}"
+            )
+            raise ScenarioError(f"two objects {what}", filename)
         place[each.name] = number
     if not objects:
         raise ScenarioError("a page needs an object", filename)
@@ -58,8 +68,10 @@ def ordered(objects: Sequence[Wanted], filename: str | None = None) -> tuple[Wan
     for number, each in enumerate(objects):
         for name in dict.fromkeys(each.after):
             if name not in place:
+                if filename is not None:
+                    raise ScenarioError(f"object {shown(number)} waits for one that is not there", filename)
                 hint = nearest(name, place)
-                raise ScenarioError(f"object '{each.name}' waits for '{name}', and there is none", filename, hint=hint)
+                raise ScenarioError(f"object '{each.name}' waits for '{name}', and there is none", hint=hint)
             dependents[place[name]].append(number)
     free = [number for number, count in enumerate(waiting) if not count]
     found: list[Wanted] = []
@@ -71,19 +83,20 @@ def ordered(objects: Sequence[Wanted], filename: str | None = None) -> tuple[Wan
             if not waiting[dependent]:
                 heapq.heappush(free, dependent)
     if len(found) < len(objects):
-        circle = " waits for ".join(f"'{name}'" for name in _circle(objects, waiting, place))
+        circle = " waits for ".join(map(shown, _circle(objects, waiting, place)))
         raise ScenarioError(f"objects wait for each other: {circle}", filename)
     return tuple(found)
 
 
-def _circle(objects: Sequence[Wanted], waiting: Sequence[int], place: Mapping[str, int]) -> list[str]:
-    """Names of objects, each of which waits for the next; the last is the first."""
-    name = next(each.name for each, count in zip(objects, waiting, strict=True) if count)
-    seen: list[str] = []
-    while name not in seen:
-        seen.append(name)
-        name = next(other for other in objects[place[name]].after if waiting[place[other]])
-    return [*seen[seen.index(name) :], name]
+def _circle(objects: Sequence[Wanted], waiting: Sequence[int], place: Mapping[str, int]) -> list[int]:
+    """Objects, each of which waits for the next; the last is the first."""
+    number = next(number for number, count in enumerate(waiting) if count)
+    seen: dict[int, None] = {}
+    while number not in seen:
+        seen[number] = None
+        number = next(place[other] for other in objects[number].after if waiting[place[other]])
+    order = list(seen)
+    return [*order[order.index(number) :], number]
 
 
 def path_of(name: str) -> str:
@@ -120,10 +133,9 @@ def _of_csv(text: str, filename: str) -> tuple[Wanted, ...]:
 
 
 def _check_header(header: list[str], filename: str) -> None:
-    for name in header:
+    for number, name in enumerate(header, 1):
         if name not in COLUMNS:
-            hint = nearest(name, COLUMNS)
-            raise ScenarioError(f"unknown column '{name}'; there is {', '.join(COLUMNS)}", filename, 1, hint)
+            raise ScenarioError(f"column {number} is none of {', '.join(COLUMNS)}", filename, 1)
     for name in COLUMNS[:2]:
         if name not in header:
             raise ScenarioError(f"there is no column '{name}'", filename, 1)
@@ -139,11 +151,11 @@ def _row(cells: Mapping[str, str], whole: bool, filename: str, line: int) -> Wan
         raise ScenarioError("the object has no name", filename, line)
     size = cells["size_bytes"].strip()
     if not re.fullmatch(r"[0-9]{1,18}", size, re.ASCII) or int(size) > MOST_BYTES:
-        raise ScenarioError(f"size_bytes: must be a whole number from 0 to {MOST_BYTES}, not {size!r}", filename, line)
+        raise ScenarioError(f"size_bytes: must be a whole number from 0 to {MOST_BYTES}", filename, line)
     think = cells.get("think_ms", "").strip() or "0"
     ms = decimal(think)
     if not 0 <= ms <= _MOST_MS:
-        raise ScenarioError(f"think_ms: must be a number from 0 to {_MOST_MS}, not {think!r}", filename, line)
+        raise ScenarioError(f"think_ms: must be a number from 0 to {_MOST_MS}", filename, line)
     return Wanted(name, path_of(name), int(size), tuple(cells.get("after", "").split()), round(ms * 1_000_000))
 
 
@@ -151,7 +163,7 @@ def _row(cells: Mapping[str, str], whole: bool, filename: str, line: int) -> Wan
 def _of_har(text: str, filename: str) -> tuple[Wanted, ...]:
     try:
         data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise ScenarioError("this is no HAR file: not JSON", filename, line) from error
     log = data.get("log") if isinstance(data, dict) else None
@@ -167,14 +179,16 @@ def _of_har(text: str, filename: str) -> tuple[Wanted, ...]:
     names: dict[int, str] = {}
     first: dict[str, str] = {}
     taken: set[str] = set()
+    times: dict[str, int] = {}
+    paths: dict[tuple[str, int], str] = {}
     sizes: dict[str, int] = {}
+    last: dict[str, int] = {}
     for entry in found:
-        entry.tell_apart(sizes)
-        again = 2
+        entry.tell_apart(paths, sizes, last)
         name = entry.url
         while name in taken:
-            name = f"{entry.url}#{again}"
-            again += 1
+            times[entry.url] = times.get(entry.url, 1) + 1
+            name = f"{entry.url}#{times[entry.url]}"
         taken.add(name)
         names[entry.number] = name
         first.setdefault(entry.url, name)
@@ -212,19 +226,27 @@ class _Entry:
         try:
             parts = urlsplit(url)
         except ValueError as error:
-            raise self._fault(f"request.url is no URL: {error}") from error
+            raise self._fault("request.url is no URL") from error
         status = response.get("status")
         #: Whether anything came over the network for it.
         self.crossed = parts.scheme in ("http", "https") and status != 0
         self.path = path_of(parts.path + (f"?{parts.query}" if parts.query else ""))
         self.size = self._size(response) if self.crossed else 0
 
-    def tell_apart(self, sizes: dict[str, int]) -> None:
-        """Takes a path whose object has this size: one server has the objects of all hosts."""
-        path, again = self.path, 2
+    def tell_apart(self, paths: dict[tuple[str, int], str], sizes: dict[str, int], last: dict[str, int]) -> None:
+        """Takes a path whose object has this size: one server has the objects of all hosts.
+
+        `paths` has the path of each path and size before, `sizes` the size behind each path, `last` the number that a
+        path took last."""
+        asked = self.path
+        known = paths.get((asked, self.size))
+        if known is not None:
+            self.path = known
+            return
         while sizes.setdefault(self.path, self.size) != self.size:
-            self.path = f"{path}{'&' if '?' in path else '?'}{again}"
-            again += 1
+            last[asked] = last.get(asked, 1) + 1
+            self.path = f"{asked}{'&' if '?' in asked else '?'}{last[asked]}"
+        paths[asked, self.size] = self.path
 
     def initiators(self) -> Iterator[str]:
         """URLs of what had it loaded, as Chromium writes them; the nearest first."""
@@ -252,9 +274,7 @@ class _Entry:
     def _number(self, value: object, what: str) -> int:
         """A size, or -1 for one that is not known (HAR 1.2)."""
         if isinstance(value, bool) or not isinstance(value, int) or not -1 <= value <= MOST_BYTES:
-            shown = json.dumps(value)
-            shown = shown if len(shown) <= 40 else f"{shown[:40]}.."
-            raise self._fault(f"{what} must be a whole number from 0 to {MOST_BYTES}, or -1, not {shown}")
+            raise self._fault(f"{what} must be a whole number from 0 to {MOST_BYTES}, or -1")
         return value
 
     def _table(self, value: object, what: str) -> Mapping[str, Any]:
@@ -263,6 +283,4 @@ class _Entry:
         return value
 
     def _fault(self, what: str) -> ScenarioError:
-        url = getattr(self, "url", "")
-        shown = f" ({url if len(url) <= 60 else url[:60] + '..'})" if url else ""
-        return ScenarioError(f"entry {self.number}{shown}: {what}", self._filename)
+        return ScenarioError(f"entry {self.number}: {what}", self._filename)

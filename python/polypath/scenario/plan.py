@@ -88,7 +88,7 @@ class Plan:
         text = read_text(path, "plan")
         try:
             data = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             line = error.lineno if isinstance(error, json.JSONDecodeError) else None
             raise ScenarioError("this is no plan: not JSON", str(path), line) from error
         version = data.get("version") if isinstance(data, dict) else None

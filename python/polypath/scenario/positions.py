@@ -7,11 +7,19 @@ A path is a tuple of keys and of indices into arrays: ("application", 0, "size")
 
 from __future__ import annotations
 
+import re
 import tomllib
 
 Path = tuple[str | int, ...]
 
 _BLANK = " \t"
+#: Strings by what they begin with; up to two of the quotes before the end of a long one are its own.
+_STRINGS = {
+    '"': re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL),
+    "'": re.compile(r"'[^']*+'"),
+    '"""': re.compile(r'"{3}(?:[^"\\]|\\.|"(?!""))*+"{3,5}', re.DOTALL),
+    "'''": re.compile(r"'{3}(?:[^']|'(?!''))*+'{3,5}"),
+}
 _SPACE = " \t\r\n"
 
 
@@ -124,17 +132,10 @@ class Positions:
 
     def _string(self) -> None:
         quote = self._peek()
-        if self._text.startswith(quote * 3, self._at):
-            self._step(3)
-            while not self._text.startswith(quote * 3, self._at):
-                self._step(2 if quote == '"' and self._peek() == "\\" else 1)
-            while self._peek() == quote:
-                self._step()
-            return
-        self._step()
-        while self._peek() != quote:
-            self._step(2 if quote == '"' and self._peek() == "\\" else 1)
-        self._step()
+        long = self._text.startswith(quote * 3, self._at)
+        found = _STRINGS[quote * 3 if long else quote].match(self._text, self._at)
+        assert found is not None, "tomllib has found its end"
+        self._step(found.end() - self._at)
 
     def _array(self, path: Path) -> None:
         self._step()

@@ -61,7 +61,7 @@ def parse(text: str, filename: str) -> Table:
             raise ScenarioError("the first line names no columns", filename, 1)
         for number, name in enumerate(columns, 1):
             if not name or name in columns[: number - 1]:
-                what = f"two columns are named '{name}'" if name else f"column {number} has no name"
+                what = f"column {number} has the name of one before it" if name else f"column {number} has no name"
                 raise ScenarioError(what, filename, 1)
         for cells in reader:
             if not cells:
@@ -157,9 +157,7 @@ def _check_columns(key: str, given: Mapping[str, Any], table: Table) -> None:
         named += [(("set", path), name) for name in _named(template)]
     for at, name in named:
         if name not in table.columns:
-            hint = nearest(name, table.columns)
-            message = f"{given['csv']} has no column '{name}'"
-            raise fault(message if hint else f"{message}; there is {', '.join(table.columns)}", hint, at=(key, *at))
+            raise fault(f"{given['csv']} has no column '{name}'", at=(key, *at))
 
 
 def _named(template: Any) -> list[str]:
@@ -173,7 +171,7 @@ def _check_rows(key: str, given: Mapping[str, Any], table: Table) -> None:
         for pattern in _patterns(which):
             if not any(_matches(cell, [pattern]) for cell in there):
                 message = f"{given['csv']} has no row whose '{name}' is '{pattern}'"
-                raise fault(message, nearest(pattern, there), at=(key, "rows", name))
+                raise fault(message, at=(key, "rows", name))
     rows = list(_chosen(table, given))
     if not rows:
         raise fault(f"{given['csv']} has no row that 'rows' of axis '{key}' chooses", at=(key, "rows"))
@@ -183,10 +181,10 @@ def _check_rows(key: str, given: Mapping[str, Any], table: Table) -> None:
         name = cells[label]
         where = f"{given['csv']}:{line}"
         if not name:
-            raise fault(f"{where}: the row has no '{table.columns[label]}', which names it", at=(key, "csv"))
+            raise fault(f"{where}: the row has no text in column {label + 1}, which names it", at=(key, "csv"))
         if name in lines:
             remedy = "; choose with 'rows'" if len(rows) == len(table.rows) else ""
-            raise fault(f"{where}: '{name}' is the name of line {lines[name]} already{remedy}", at=(key, "csv"))
+            raise fault(f"{where}: the row has the name of line {lines[name]}{remedy}", at=(key, "csv"))
         lines[name] = line
 
 

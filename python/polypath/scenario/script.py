@@ -62,14 +62,7 @@ def sources(name: str) -> dict[Path, str]:
     left = [Path(name)]
     while left:
         file = left.pop()
-        try:
-            found[file] = read_text(file, "Python file")
-            tree = ast.parse(found[file], str(file))
-        except ScenarioError as error:
-            raise RegistryError(str(error), error.hint) from error
-        except (SyntaxError, ValueError) as error:
-            line = f":{error.lineno}" if isinstance(error, SyntaxError) else ""
-            raise RegistryError(f"{file}{line}: {error.msg if isinstance(error, SyntaxError) else error}") from error
+        found[file], tree = _read(str(file))
         beside = (file.with_name(f"{module}.py") for module in _imported(tree))
         left += [other for other in beside if other not in found and other.is_file()]
     return found
@@ -96,6 +89,21 @@ def _check(given: Mapping[str, Any], name: str) -> None:
             raise RegistryError(f"argument '{key}' of {name} is {value!r}; it takes {wanted}", key=key) from error
 
 
+def _read(file: str) -> tuple[str, ast.Module]:
+    """The source in a file, and its tree. Raises RegistryError where the file cannot be read or is no Python."""
+    try:
+        source = read_text(Path(file), "Python file")
+        return source, ast.parse(source, file)
+    except ScenarioError as error:
+        raise RegistryError(str(error), error.hint) from error
+    except SyntaxError as error:
+        raise RegistryError(f"{file}:{error.lineno}: {error.msg}") from error
+    except ValueError as error:
+        raise RegistryError(f"{file}: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise RegistryError(f"{file}: nested too deeply") from error
+
+
 def parameters(kind: Kind, name: str, given: dict[str, Any]) -> dict[str, Any]:
     """What a plan carries of an algorithm in a file: its source, so that the plan runs anywhere.
 
@@ -105,14 +113,7 @@ def parameters(kind: Kind, name: str, given: dict[str, Any]) -> dict[str, Any]:
         raise RegistryError(f"{name}: only schedulers, path managers and controllers can be written in Python")
     _check(given, name)
     file, _, wanted = name.rpartition(":")
-    try:
-        source = read_text(Path(file), "Python file")
-        tree = ast.parse(source, file)
-    except ScenarioError as error:
-        raise RegistryError(str(error), error.hint) from error
-    except (SyntaxError, ValueError) as error:
-        line = f":{error.lineno}" if isinstance(error, SyntaxError) else ""
-        raise RegistryError(f"{file}{line}: {error.msg if isinstance(error, SyntaxError) else error}") from error
+    source, tree = _read(file)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     if wanted not in classes:
         hint = nearest(wanted, classes)

@@ -23,7 +23,32 @@ _NOTHING = ("null", "nil", "None")
 _ROUND_QUOTES = "‘’“”"
 _TWICE = re.compile(r"Cannot declare \((?P<key>.*?),?\) twice")
 #: Python reads no longer numbers.
-_LONG_NUMBER = re.compile(r"[0-9][0-9_]{4300,}")
+_LONG_NUMBER = re.compile(r"(?<![0-9_])[0-9][0-9_]{4300,}")
+#: In a longer line nobody forgot a quote.
+_LONGEST_LINE = 1000
+#: Parts of a dotted key; tomllib's time grows with their square.
+MOST_PARTS = 64
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_PARTS = re.compile(_PART)
+#: Where a dot may stand that parts no key, and keys.
+_TOKEN = re.compile(
+    r'"{3}(?:[^"\\]|\\.|"(?!""))*+"{3,5}'
+    r"|'{3}(?:[^']|'(?!''))*+'{3,5}"
+    r"|#[^\n]*+"
+    rf"|(?P<key>{_PART}(?:[ \t]*+\.[ \t]*+{_PART})*+)",
+    re.DOTALL,
+)
+
+
+def require_shallow(text: str, filename: str) -> None:
+    """Raises ScenarioError for a key of more parts than `MOST_PARTS`, with its line."""
+    if text.count(".") < MOST_PARTS:
+        return
+    for token in _TOKEN.finditer(text):
+        key = token["key"]
+        if key is not None and key.count(".") >= MOST_PARTS and len(_PARTS.findall(key)) > MOST_PARTS:
+            line = _line(text, token.start())
+            raise ScenarioError(f"invalid TOML: the key has more than {MOST_PARTS} parts", filename, line)
 
 
 def fault(error: ValueError, text: str, filename: str) -> ScenarioError:
@@ -66,7 +91,7 @@ def _duplicate(message: str, line: str) -> str | None:
 
 def _quotes(message: str, line: str, column: int) -> str | None:
     """What to write in place of a word without quotes."""
-    if message not in _UNQUOTED:
+    if message not in _UNQUOTED or len(line) > _LONGEST_LINE:
         return None
     if (bare := _BARE.fullmatch(line)) is not None:
         return _instead(bare["value"], f"{bare['key']} = ")

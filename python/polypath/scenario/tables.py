@@ -130,12 +130,13 @@ def application_names(tables: Tables) -> list[str]:
     """Each application's name: as written, else its kind, numbered from the second on."""
     taken = {application.name for application in tables.application if application.name is not None}
     names: list[str] = []
+    last: dict[str, int] = {}
     for application in tables.application:
-        name, number = application.name, 1
+        name, kind = application.name, application.kind
         while name is None:
-            candidate = application.kind if number == 1 else f"{application.kind}-{number}"
+            last[kind] = last.get(kind, 0) + 1
+            candidate = kind if last[kind] == 1 else f"{kind}-{last[kind]}"
             name = None if candidate in taken else candidate
-            number += 1
         taken.add(name)
         names.append(name)
     return names

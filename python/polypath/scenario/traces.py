@@ -87,7 +87,7 @@ def parse(text: str, filename: str) -> Opportunities:
             raise ScenarioError(_no_time(word), filename, number)
         time = int(word) if len(word) < 20 else LONGEST_MS + 1
         if time < before:
-            raise ScenarioError(f"the time {time} ms is less than the {before} ms before it", filename, number)
+            raise ScenarioError("the time is less than that of the line before", filename, number)
         if time > LONGEST_MS:
             raise ScenarioError(f"the time is beyond {LONGEST_MS} ms", filename, number)
         times.append(time)
@@ -103,10 +103,9 @@ def _no_time(word: str) -> str:
     wanted = "a line has one whole number of milliseconds"
     if not word:
         return f"the line is empty; {wanted}"
-    shown = word if len(word) < 40 else word[:37] + "..."
     if _NUMBER.fullmatch(word.removeprefix("-")):
-        return f"the time {shown} is negative; {wanted}, at least 0"
-    return f"{shown!r} is no time; {wanted}"
+        return f"the time is negative; {wanted}, at least 0"
+    return f"this is no time; {wanted}"
 
 
 def load(path: Path) -> Opportunities:

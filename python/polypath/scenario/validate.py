@@ -31,13 +31,19 @@ _KINDS = {
 }
 
 
+#: Faults that are told one by one.
+_MOST = 1000
 #: Single values of a scenario that are easily written below a table, whose they are then.
 _OF_ALL = ("seed", "duration", "routing")
 
 
 def faults(error: ValidationError, data: Any) -> list[Problem]:
     """What pydantic found, in our words."""
-    return [_fault(detail, data) for detail in error.errors(include_url=False)]
+    found = error.errors(include_url=False)
+    told = [_fault(detail, data) for detail in found[:_MOST]]
+    if len(found) > _MOST:
+        told.append(Problem(told[-1].path, f"and {len(found) - _MOST} more faults"))
+    return told
 
 
 def _fault(detail: ErrorDetails, data: Any) -> Problem:

@@ -221,18 +221,21 @@ def check(vary: dict[str, Any]) -> dict[str, Any]:
         if not given:
             raise fault(f"axis '{key}' has no values", at=(key,))
     made = axes(vary, 0)
+    # before anything that takes time for each value
+    if prod(len(axis.values) for axis in made) > MOST_POINTS:
+        raise fault(f"the axes span more than {MOST_POINTS} points")
     for key, axis in zip(vary, made, strict=True):
         for text in (axis.name, *axis.labels):
             if not text.isprintable():
                 raise fault(f"{text!r} has a character that cannot be printed", at=(key,))
     for key, axis in zip(vary, made, strict=True):
-        for place, name in enumerate(axis.labels):
-            if name in axis.labels[:place]:
+        seen: set[str] = set()
+        for name in axis.labels:
+            if name in seen:
                 raise fault(f"axis '{axis.name}' has the value '{name}' twice", at=(key,))
+            seen.add(name)
     for path, key in _repeated(dict(zip(vary, made, strict=True))):
         raise fault(f"'{path}' is varied by two axes", at=(key,))
-    if prod(len(axis.values) for axis in made) > MOST_POINTS:
-        raise fault(f"the axes span more than {MOST_POINTS} points")
     return vary
 
 

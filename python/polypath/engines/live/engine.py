@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from polypath import folders
 from polypath.engines.base import Captures, EngineError, Options, Outcome, Progress, no_progress
 from polypath.engines.live.machine import NAMESPACES, Machine, MachineKernel, probe
 from polypath.engines.live.simulated import Simulated
@@ -114,7 +115,7 @@ def _require_time(seconds: float) -> None:
 @contextmanager
 def _alone() -> Iterator[None]:
     """One run at a time: two would take each other's time."""
-    folder = programs.cache()
+    folder = folders.cache()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "live.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from polypath import folders
 from polypath.engines.base import EngineError
 
 SOURCES = Path(__file__).with_name("programs")
@@ -18,13 +19,6 @@ NAME = "guest"
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 #: Commands that a run's scripts use, by Debian's package.
 _TOOLS = {"ip": "iproute2", "tc": "iproute2", "sh": "dash", "mount": "mount"}
-
-
-def cache() -> Path:
-    """The folder for what is built once (XDG Base Directory Specification)."""
-    base = os.environ.get("XDG_CACHE_HOME") or ""
-    root = Path(base) if base.startswith("/") else Path.home() / ".cache"
-    return root / "polypath"
 
 
 def require_tools(engine: str, tools: Mapping[str, str] = _TOOLS) -> None:
@@ -49,7 +43,7 @@ def _compiled(name: str, sources: list[Path], how: list[str]) -> Path:
     total = hashlib.sha256()
     for path in sources:
         total.update(hashlib.sha256(path.read_bytes()).digest())
-    built = cache() / "programs" / f"{name}-{total.hexdigest()[:16]}"
+    built = folders.cache() / "programs" / f"{name}-{total.hexdigest()[:16]}"
     if built.is_file():
         return built
     compiler = shutil.which("gcc")

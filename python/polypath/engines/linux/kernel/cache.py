@@ -13,8 +13,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 import polypath
+from polypath import folders
 from polypath.engines.base import EngineError
-from polypath.engines.namespaces import programs
 
 #: Names a folder with config.fragment, patches/ and net/mptcp/ in place of the repository's.
 RECIPE_VARIABLE = "POLYPATH_KERNEL_RECIPE"
@@ -32,7 +32,7 @@ class KernelError(EngineError):
 
 def cache() -> Path:
     """The folder for sources, objects and kernels."""
-    return programs.cache() / "kernel"
+    return folders.cache() / "kernel"
 
 
 @dataclass(frozen=True)

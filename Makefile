@@ -11,6 +11,7 @@
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 # make wheel  dist/polypath-*.whl for this machine or, on Linux, TARGET=aarch64-unknown-linux-gnu; make wheel-test tries it
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign), unless the program changed
+# make quic-outages  10,000 transfers over Multipath QUIC whose paths go dark, CASES=n of them from FIRST=n on; a minute or two (docs/campaign.md)
 # make packetdrill PACKETDRILL=FOLDER  packetdrill's scripts against our endpoints and the kernel of engine linux; you have built it there (docs/conformance.md)
 # make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
 # make metamorphic  20,000 random scenarios, each run again after a change without effect (docs/metamorphic.md); SCENARIOS=n from FIRST=n on
@@ -34,7 +35,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build web wheel wheel-test kernel soak campaign beside sabotage docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
+.PHONY: demo test build web wheel wheel-test kernel soak campaign quic-outages beside sabotage docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
     kernel-tools web-tools packetdrill interop metamorphic mutants steady \
     lint-rust test-rust lint-python test-python test-speed
 
@@ -171,6 +172,11 @@ campaign: $(VENV)/.ready
 		for plan in $$kept/failure-*.json; do \
 			test ! -e "$$plan" || test -e "$${plan%.json}.toml" || $(BIN)/polypath import "$$plan" --out "$${plan%.json}.toml"; \
 		done; exit $$code; }
+
+quic-outages: CASES = 10000
+quic-outages: $(VENV)/.ready
+	@cargo build --locked --quiet -p polypath-lab --example quic_outages
+	@target/debug/examples/quic_outages $(CASES) $(FIRST)
 
 packetdrill: build kernel-tools
 	@conformance/packetdrill/prepare '$(PACKETDRILL)'

@@ -15,6 +15,9 @@ pub const SECOND: u64 = 1_000 * MS;
 /// The router between the paths and the server.
 pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 200, 0, 1);
 
+/// The parameter of schedulers that says whether data waits for pacers.
+pub const PACER: &str = "waits_for_pacer";
+
 pub struct Draw(Pcg64Mcg);
 
 impl Draw {
@@ -60,8 +63,10 @@ impl Draw {
         let entry = self.pick(&entries(kind));
         let declared = entry["parameters"].as_array().cloned().unwrap_or_default();
         let mut parameters = Map::new();
-        for parameter in declared {
-            if let Some(value) = self.maybe(0.5, |draw| draw.parameter(&parameter)) {
+        // What came later is drawn apart, so that it does not shift the rest.
+        let earlier = declared.iter().filter(|each| each["name"] != PACER);
+        for parameter in earlier {
+            if let Some(value) = self.maybe(0.5, |draw| draw.parameter(parameter)) {
                 parameters.insert(text(&parameter["name"]), value);
             }
         }

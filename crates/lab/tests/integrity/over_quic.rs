@@ -6,7 +6,7 @@ use polypath_lab::plan::{AckFrequency, Choice, Plan, Stack, Streams, Transport, 
 use polypath_transport::{AckPath, Config, ControlPath};
 use serde_json::{Value, json};
 
-use crate::draw::{Draw, entries};
+use crate::draw::{Draw, PACER, entries};
 use crate::scenario::LATER_QUEUES;
 
 /// Scenarios from this number on are about QUIC. Those below are as they were before QUIC was.
@@ -39,6 +39,7 @@ pub fn turn(plan: &mut Plan, seed: u64) {
         }
     }
     translate(draw, plan);
+    wait_for_pacers(&mut Draw::of(seed, "pacer"), plan);
     if seed >= CONTROL_FIRST {
         place_control(&mut Draw::of(seed, "control path"), plan);
         ask_for_acks(&mut Draw::of(seed, "ack frequency"), plan);
@@ -61,6 +62,26 @@ fn place_control(draw: &mut Draw, plan: &mut Plan) {
     for stack in stacks(plan) {
         let scheduled = draw.maybe(0.33, |_| ControlPath::Scheduler);
         stack.config.control_path = scheduled.unwrap_or_default();
+    }
+}
+
+/// Half of the schedulers that can wait for pacers are told whether to.
+fn wait_for_pacers(draw: &mut Draw, plan: &mut Plan) {
+    let known = entries("scheduler");
+    let waits = |name: &str| {
+        let mut entry = known.iter().filter(|entry| entry["name"] == name);
+        let parameters = entry
+            .next()
+            .and_then(|entry| entry["parameters"].as_array());
+        parameters.is_some_and(|all| all.iter().any(|each| each["name"] == PACER))
+    };
+    for stack in stacks(plan) {
+        let scheduler = &mut stack.config.scheduler;
+        if waits(&scheduler.name)
+            && let Some(value) = draw.maybe(0.5, |draw| draw.chance(0.5))
+        {
+            scheduler.parameters.insert(PACER.into(), value.into());
+        }
     }
 }
 

@@ -408,5 +408,5 @@ class Record(Model):
     decisions: bool = False
     """One event a scheduler's decision; in the simulator."""
     memory: Size = 4_000_000_000
-    """In the simulator: a run whose rows, requests and packets take more memory is stopped. Summary and files of as many
-    rows take twice as much for a moment."""
+    """In the simulator: a run whose rows, requests and packets take more memory is stopped. Summary and files take some
+    twice as much for a moment."""

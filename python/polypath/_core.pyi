@@ -267,6 +267,12 @@ def quic_serve(settings_json: str, tell: Callable[[str], object]) -> None:
     Raises OSError with one line.
     """
 
+def parquet_size(path: Path_, most: int) -> tuple[list[int], int]:
+    """The values of each column of a Parquet file, and the bytes of its pages without compression, which are not read.
+
+    Ends early once one is more than `most`. Raises OSError, and ValueError for what is no such file.
+    """
+
 def registry(kind: str) -> str:
     """The algorithms of a kind as a JSON list. Raises KeyError for an unknown kind."""
 

@@ -133,3 +133,11 @@ def test_a_run_that_takes_too_much_memory_is_stopped(record: str, application: s
     text = f'{PAIR}\nrate = "20 Mbps"\ndelay = "10 ms"\n[record]\n{record}\n[[application]]\n{application}\n'
     with pytest.raises(EngineError, match=rf"more than 20 MB of memory at [0-9.e-]+ s, {reason}"):
         run(text)
+
+
+def test_memory_is_looked_at_after_each_sample() -> None:
+    """One has a row for each direction of each link: here 50 samples take more than a megabyte."""
+    links = "".join(f'[link.own{number}]\nends = ["client", "server"]\nrate = "1 Mbps"\n' for number in range(200))
+    record = '[record]\ninterval = "1 ns"\nmemory = "1 MB"\n'
+    with pytest.raises(EngineError, match=r"more than 1 MB of memory at 0.0000000[0-9]+ s"):
+        run(f'{PAIR}\nrate = "20 Mbps"\ndelay = "10 ms"\n{links}{record}[[application]]\nkind = "bulk"\n')

@@ -309,6 +309,21 @@ HOSTILE = {
     "a program": ("import subprocess\nsubprocess.run(['true'])\n", "topo.py:2: subprocess.Popen is not allowed: "),
     "a process": ("import os\nos.fork()\n", "topo.py:2: os.fork is not allowed: "),
     "a file": ("open('mine', 'w')\n", "topo.py:1: writing to 'mine' is not allowed: "),
+    "a pipe": ("import os\nos.mkfifo('mine')\n", "topo.py:2: os.mkfifo is not allowed: "),
+    "a spawned program": (
+        "import os\nos.posix_spawn('/bin/true', ['true'], {})\n",
+        "topo.py:2: os.posix_spawn is not allowed: ",
+    ),
+    "a copy": ("import shutil\nshutil.copyfile('/etc/hosts', 'mine')\n", "topo.py:2: shutil.copyfile is not allowed: "),
+    "a database": ("import sqlite3\nsqlite3.connect('mine')\n", "topo.py:2: sqlite3.connect is not allowed: "),
+    "a name looked up": (
+        "import socket\nsocket.getaddrinfo('host', 1)\n",
+        "topo.py:2: socket.getaddrinfo is not allowed: ",
+    ),
+    "an event that nobody knows": (
+        "import sys\nsys.audit('package.writes')\n",
+        "topo.py:2: package.writes is not allowed: ",
+    ),
     "a file removed": ("import os\nos.remove(__file__)\n", "topo.py:2: os.remove is not allowed: "),
     "a socket": ("import socket\nsocket.socket()\n", "topo.py:2: socket.__new__ is not allowed: "),
     "memory of others": ("import ctypes\nctypes.string_at(0)\n", "topo.py:2: ctypes.string_at is not allowed: "),

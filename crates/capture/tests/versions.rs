@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use arrow_array::{Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{Array, LargeStringArray, RecordBatch, UInt32Array, UInt64Array};
 use hmac::{Hmac, Mac as _};
 use polypath_capture::{Options, Traced, trace};
 use polypath_trace::pcapng::{Direction, Writer};
@@ -252,7 +252,7 @@ fn numbers(traced: &Traced, name: &str, column: &str) -> Vec<u64> {
 
 fn texts(traced: &Traced, name: &str, column: &str) -> Vec<String> {
     let column = table(traced, name).column_by_name(column).unwrap();
-    let values = column.as_any().downcast_ref::<StringArray>().unwrap();
+    let values = column.as_any().downcast_ref::<LargeStringArray>().unwrap();
     (0..values.len())
         .map(|row| values.value(row).to_owned())
         .collect()

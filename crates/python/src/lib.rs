@@ -4,6 +4,7 @@ mod bench;
 mod capture;
 mod live;
 mod panics;
+mod parquet;
 mod quic;
 mod recording;
 mod routes;
@@ -45,6 +46,8 @@ mod _core {
     use crate::capture::trace;
     #[pymodule_export]
     use crate::live::carry;
+    #[pymodule_export]
+    use crate::parquet::parquet_size;
     #[pymodule_export]
     use crate::quic::{quic_fetch, quic_serve};
     #[pymodule_export]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use polypath_lab::plan::Plan;
 use polypath_lab::transport::Foreign;
-use polypath_lab::{CaptureMode, Choosers, Simulation as Lab, Step};
+use polypath_lab::{CaptureMode, Choosers, Recording as Rows, Simulation as Lab, Step};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -125,13 +125,21 @@ impl Simulation {
         py.detach(|| {
             guarded(move || {
                 lab.finish().map(|mut recording| {
-                    let tables = recording.tables();
+                    let mut without = Default::default();
+                    let mut swap = |recording: &mut Rows| {
+                        let (segments, blocks, headers) = &mut without;
+                        std::mem::swap(&mut recording.segments, segments);
+                        std::mem::swap(&mut recording.sack_blocks, blocks);
+                        std::mem::swap(&mut recording.headers, headers);
+                    };
                     if aside {
-                        recording.segments = Default::default();
-                        recording.sack_blocks = Default::default();
-                        recording.headers = Default::default();
+                        swap(&mut recording);
                     }
-                    Recording::new(tables, recording.hash())
+                    let hash = recording.hash();
+                    if aside {
+                        swap(&mut recording);
+                    }
+                    Recording::new(recording.into_tables(), hash)
                 })
             })
         })?

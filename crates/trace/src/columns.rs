@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array,
+    ArrayRef, BooleanArray, Float64Array, Int64Array, LargeStringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::DataType;
 use rustc_hash::FxHashMap;
@@ -18,12 +18,13 @@ pub(crate) trait Value {
     type Column: Clone + std::fmt::Debug + Default;
     const TYPE: DataType;
     const NULLABLE: bool;
-    /// Bytes of a value in its column; strings are kept once.
-    const WIDTH: usize;
 
+    /// Bytes of memory that a column takes at most, here or as an array that Python has.
+    fn bytes(column: &Self::Column) -> usize;
     fn push(self, column: &mut Self::Column);
     fn remove(column: &mut Self::Column, rows: Range<usize>);
-    fn array(column: &Self::Column) -> ArrayRef;
+    /// A number's column becomes its array without being copied.
+    fn array(column: Self::Column) -> ArrayRef;
     fn digest(column: &Self::Column, hasher: &mut Sha256);
 }
 
@@ -54,15 +55,17 @@ macro_rules! number {
             type Column = Vec<$type>;
             const TYPE: DataType = <$type as Number>::TYPE;
             const NULLABLE: bool = false;
-            const WIDTH: usize = size_of::<$type>();
+            fn bytes(column: &Self::Column) -> usize {
+                column.len() * size_of::<$type>()
+            }
             fn push(self, column: &mut Self::Column) {
                 column.push(self);
             }
             fn remove(column: &mut Self::Column, rows: Range<usize>) {
                 column.drain(rows);
             }
-            fn array(column: &Self::Column) -> ArrayRef {
-                <$type as Number>::array(column.clone())
+            fn array(column: Self::Column) -> ArrayRef {
+                <$type as Number>::array(column)
             }
             fn digest(column: &Self::Column, hasher: &mut Sha256) {
                 for value in column {
@@ -85,7 +88,10 @@ impl<T: Number> Value for Option<T> {
     type Column = Vec<Option<T>>;
     const TYPE: DataType = T::TYPE;
     const NULLABLE: bool = true;
-    const WIDTH: usize = size_of::<Self>();
+
+    fn bytes(column: &Self::Column) -> usize {
+        column.len() * size_of::<Self>()
+    }
 
     fn push(self, column: &mut Self::Column) {
         column.push(self);
@@ -95,8 +101,8 @@ impl<T: Number> Value for Option<T> {
         column.drain(rows);
     }
 
-    fn array(column: &Self::Column) -> ArrayRef {
-        T::nullable_array(column.clone())
+    fn array(column: Self::Column) -> ArrayRef {
+        T::nullable_array(column)
     }
 
     fn digest(column: &Self::Column, hasher: &mut Sha256) {
@@ -117,7 +123,15 @@ pub(crate) struct Strings {
     /// In the order of first appearance.
     distinct: Vec<Text>,
     positions: FxHashMap<Text, u32>,
+    /// Bytes of the distinct strings, and of those of all rows.
+    distinct_bytes: usize,
+    row_bytes: usize,
 }
+
+/// Memory of a distinct string besides its bytes: in both places where it is kept.
+const DISTINCT_BYTES: usize = 2 * size_of::<Text>() + 2 * size_of::<u32>();
+/// Memory of a row's string besides its bytes: in its column, in an Arrow array (an offset), in polars (a view).
+const ROW_BYTES: usize = size_of::<u32>() + size_of::<i64>() + 16;
 
 impl Strings {
     fn position(&mut self, value: Text) -> u32 {
@@ -125,6 +139,7 @@ impl Strings {
             return position;
         }
         let position = self.distinct.len() as u32;
+        self.distinct_bytes += 2 * value.len() + DISTINCT_BYTES;
         self.distinct.push(value.clone());
         self.positions.insert(value, position);
         position
@@ -133,11 +148,15 @@ impl Strings {
 
 impl Value for Text {
     type Column = Strings;
-    const TYPE: DataType = DataType::Utf8;
+    const TYPE: DataType = DataType::LargeUtf8;
     const NULLABLE: bool = false;
-    const WIDTH: usize = size_of::<u32>();
+
+    fn bytes(column: &Strings) -> usize {
+        column.distinct_bytes + column.row_bytes + column.rows.len() * ROW_BYTES
+    }
 
     fn push(self, column: &mut Strings) {
+        column.row_bytes += self.len();
         let last = column.rows.last().copied();
         let position = match last {
             Some(last) if column.distinct[last as usize] == self => last,
@@ -155,12 +174,12 @@ impl Value for Text {
         }
     }
 
-    fn array(column: &Strings) -> ArrayRef {
+    fn array(column: Strings) -> ArrayRef {
         let values = column
             .rows
             .iter()
             .map(|row| &*column.distinct[*row as usize]);
-        Arc::new(StringArray::from_iter_values(values))
+        Arc::new(LargeStringArray::from_iter_values(values))
     }
 
     /// The distinct strings in order of first appearance and the rows that point to them say the
@@ -194,8 +213,8 @@ mod tests {
             Text::from(text).push(&mut column);
         }
         assert_eq!(column.distinct, ["client", "server", ""]);
-        let array = Text::array(&column);
-        let array = array.as_any().downcast_ref::<StringArray>().unwrap();
+        let array = Text::array(column);
+        let array = array.as_any().downcast_ref::<LargeStringArray>().unwrap();
         let back: Vec<_> = array.iter().flatten().collect();
         assert_eq!(back, ["client", "client", "server", "client", ""]);
     }
@@ -206,7 +225,7 @@ mod tests {
             digest_of::<Option<u32>>(&vec![None, Some(0)]),
             digest_of::<Option<u32>>(&vec![Some(0), None])
         );
-        let array = Option::<u32>::array(&vec![None, Some(7)]);
+        let array = Option::<u32>::array(vec![None, Some(7)]);
         assert_eq!(*array, UInt32Array::from(vec![None, Some(7)]));
     }
 

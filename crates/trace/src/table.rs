@@ -66,18 +66,18 @@ macro_rules! tables {
                     ])
                 }
 
-                /// The rows as one Arrow batch.
-                pub fn batch(&self) -> arrow_array::RecordBatch {
+                /// The rows as one Arrow batch; each column is dropped once its array is made.
+                pub fn into_batch(self) -> arrow_array::RecordBatch {
                     let columns =
-                        vec![ $( <$type as $crate::columns::Value>::array(&self.$field), )+ ];
+                        vec![ $( <$type as $crate::columns::Value>::array(self.$field), )+ ];
                     arrow_array::RecordBatch::try_new(std::sync::Arc::new(Self::schema()), columns)
                         .expect("push appends to every column")
                 }
 
-                /// Bytes of memory that the rows take, about.
+                /// Bytes of memory that the rows take, here or in Python.
                 fn bytes(&self) -> u64 {
-                    let row = 0 $( + <$type as $crate::columns::Value>::WIDTH )+;
-                    (self.rows * row) as u64
+                    let columns = 0 $( + <$type as $crate::columns::Value>::bytes(&self.$field) )+;
+                    columns as u64
                 }
 
                 /// Whether the recording has this table: one that is optional only if it has rows.
@@ -109,12 +109,17 @@ macro_rules! tables {
 
         impl $recording {
             /// Every table with its name, in the order of their declaration: empty ones too, unless they are optional.
-            pub fn tables(&self) -> Vec<(&'static str, arrow_array::RecordBatch)> {
+            pub fn into_tables(self) -> Vec<(&'static str, arrow_array::RecordBatch)> {
                 let mut tables = Vec::new();
                 $( if self.$name.is_there() {
-                    tables.push((stringify!($name), self.$name.batch()));
+                    tables.push((stringify!($name), self.$name.into_batch()));
                 } )+
                 tables
+            }
+
+            /// As [`Self::into_tables`], of a copy.
+            pub fn tables(&self) -> Vec<(&'static str, arrow_array::RecordBatch)> {
+                self.clone().into_tables()
             }
 
             /// Name and schema of every table.
@@ -122,7 +127,7 @@ macro_rules! tables {
                 vec![ $( (stringify!($name), $table::schema()), )+ ]
             }
 
-            /// Bytes of memory that all rows take, about.
+            /// Bytes of memory that all rows take, here or in Python.
             pub fn bytes(&self) -> u64 {
                 0 $( + self.$name.bytes() )+
             }

@@ -1,6 +1,6 @@
 //! The recording's tables agree with docs/recording.md, hold what was pushed, and hash it.
 
-use arrow_array::{Array, Float64Array, Int64Array, StringArray, UInt32Array};
+use arrow_array::{Array, Float64Array, Int64Array, LargeStringArray, UInt32Array};
 use arrow_schema::{DataType, Schema};
 use polypath_trace::{EventRow, Recording, RequestRow, SwitchRow};
 
@@ -32,7 +32,7 @@ fn describe(schema: &Schema) -> Vec<String> {
             DataType::UInt64 => "u64",
             DataType::Float64 => "f64",
             DataType::Boolean => "bool",
-            DataType::Utf8 => "str",
+            DataType::LargeUtf8 => "str",
             other => panic!("{} has the undocumented type {other}", field.name()),
         };
         format!(
@@ -173,7 +173,10 @@ fn rows_come_back() {
     assert_eq!(events.num_rows(), 2);
     let column = |name: &str| events.column_by_name(name).unwrap().clone();
     assert_eq!(*column("time_ns"), Int64Array::from(vec![5, 5]));
-    assert_eq!(*column("host"), StringArray::from(vec!["phone", "phone"]));
+    assert_eq!(
+        *column("host"),
+        LargeStringArray::from(vec!["phone", "phone"])
+    );
     assert_eq!(
         *column("connection"),
         UInt32Array::from(vec![Some(0), None])
@@ -181,7 +184,7 @@ fn rows_come_back() {
     assert_eq!(*column("value"), Float64Array::from(vec![Some(1.5), None]));
     assert_eq!(
         *column("detail"),
-        StringArray::from(vec!["first", "second"])
+        LargeStringArray::from(vec!["first", "second"])
     );
     assert_eq!(column("link").null_count(), 2);
 }
@@ -222,4 +225,30 @@ fn the_hash_follows_the_contents() {
         recording.hash()
     };
     assert_ne!(answered(None), answered(Some(0)));
+}
+
+/// What a limit of memory is held against: more than the arrays take, in whatever form.
+#[test]
+fn as_much_memory_is_counted_as_the_arrays_take() {
+    let long = "a detail that no other event has, longer than a view holds".repeat(20);
+    for detail in [None, Some(&long)] {
+        let mut recording = Recording::default();
+        let empty = recording.bytes();
+        for number in 0..1000 {
+            recording.events.push(EventRow {
+                detail: detail.map_or("same".into(), |long| format!("{long}{number}").into()),
+                ..event("")
+            });
+        }
+        let counted = (recording.bytes() - empty) as usize;
+        let arrays: usize = recording
+            .into_tables()
+            .iter()
+            .flat_map(|(_, batch)| batch.columns())
+            .map(|column| column.to_data().get_slice_memory_size().unwrap())
+            .sum();
+        // a view of polars: 16 bytes of each of the three strings of a row
+        assert!(counted > arrays + 3 * 16 * 1000, "{counted} {arrays}");
+        assert!(counted < 4 * (arrays + 3 * 16 * 1000), "{counted} {arrays}");
+    }
 }

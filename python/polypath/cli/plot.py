@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from polypath.cli.console import err, warn
 from polypath.cli.errors import InputError
 from polypath.cli.figures import Drawing
 from polypath.cli.options import OutFolder
-from polypath.results import MetricError, OutputError, Recording, folder, layout, stored
+from polypath.results import MetricError, OutputError, Recording, folder, layout, reading, stored
 from polypath.results.names import of_folders, told_apart
 from polypath.results.stored import StoredSweep
 
@@ -162,7 +161,7 @@ def _reason(found: _Found, wanted: Drawing) -> str:
 def _told(target: Path, found: _Found, saved: Sequence[Path]) -> dict[str, Any]:
     """What figures.json says: of each figure the runs that it shows."""
     try:
-        before = json.loads((target / layout.DRAWN).read_text(encoding="utf-8")).get("drawn", {})
+        before = reading.data(target / layout.DRAWN).get("drawn", {})
     except (OSError, ValueError):
         before = {}
     runs = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from polypath.cli.options import Runs, Seed, Settings
 from polypath.engines import Options
 from polypath.labs import Lab
 from polypath.report import FINE_RUNS, Judged, Labelled, LabOf, Page, SweepOf, build, html, is_unchanged
-from polypath.results import OutputError, Recording, folder, layout, stored
+from polypath.results import OutputError, Recording, folder, layout, reading, stored
 from polypath.results.expectations import Row, Sample, evaluate
 from polypath.results.files import write_text
 from polypath.results.names import of_folders, of_place, told_apart
@@ -200,9 +199,11 @@ def _in_order(found: list[_Found]) -> list[_Found]:
 def _sweep(path: Path, link: str | None) -> _Found:
     """A stored sweep."""
     try:
-        index = json.loads(folder.located(path, layout.INDEX).read_text(encoding="utf-8"))
+        index = reading.data(folder.located(path, layout.INDEX))
         points = _done(index)
         name = str(index["name"])
+    except OutputError:
+        raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OutputError(f"no sweep in {path}: {layout.INDEX} cannot be read") from error
     runs: list[Labelled] = []
@@ -294,8 +295,10 @@ def _common(names: Sequence[str]) -> str:
 def _table(one: _Found, place: Path, index: Mapping[str, Any], first: int) -> SweepOf:
     """A sweep whose runs have the numbers from `first` on."""
     try:
-        statistics = pl.read_parquet(folder.located(place, layout.STATISTICS)).to_dicts()
-    except (OSError, pl.exceptions.PolarsError):
+        statistics = reading.table(folder.located(place, layout.STATISTICS)).to_dicts()
+    except OutputError:
+        raise
+    except (OSError, ValueError, pl.exceptions.PolarsError):
         statistics = []  # the sweep was interrupted before its end
     axes = [axis["name"] for axis in index["axes"] if axis["name"] != SEED]
     numbers: list[int | None] = []
@@ -312,8 +315,10 @@ def _compared(place: Path, axes: Sequence[str]) -> list[dict[str, Any]]:
     if layout.PAIRED not in (folder.files(place, folder.SWEEP) or {}):
         return []
     try:
-        found = pl.read_parquet(folder.located(place, layout.PAIRED))
-    except (OSError, pl.exceptions.PolarsError):
+        found = reading.table(folder.located(place, layout.PAIRED))
+    except OutputError:
+        raise
+    except (OSError, ValueError, pl.exceptions.PolarsError):
         return []
     return [
         {

@@ -26,7 +26,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from polypath.results import layout
+from polypath.results import layout, reading
 from polypath.results.files import OutputError
 
 LOCK = ".polypath.lock"
@@ -427,8 +427,8 @@ def _text(data: Mapping[str, Any]) -> str:
 
 def _data(marker: Path) -> dict[str, Any]:
     try:
-        data = json.loads(marker.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        data = reading.data(marker)
+    except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}
 
@@ -465,7 +465,7 @@ def _broken(path: Path) -> bool:
     """Whether a file of ours is empty, or a damaged table: what a full disk or a crash leaves."""
     with path.open("rb") as file:
         start = file.read(len(_PARQUET))
-    return not start or (path.suffix == ".parquet" and start == _PARQUET and not layout.is_readable(path))
+    return not start or (path.suffix == ".parquet" and start == _PARQUET and not reading.is_readable(path))
 
 
 def _sha256(path: Path) -> str:

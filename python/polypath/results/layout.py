@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import polars as pl
-
 MANIFEST = "manifest.json"
 PLAN = "plan.json"
 SCENARIO = "scenario.toml"
@@ -48,12 +44,3 @@ def capture(name: str) -> str:
 def table_name(name: str) -> str:
     """A table's file below the folder."""
     return f"{name}.parquet" if name == EVENTS else f"{SERIES}/{name}.parquet"
-
-
-def is_readable(table: Path) -> bool:
-    """Whether every row of a Parquet file can be read."""
-    try:
-        pl.read_parquet(table)
-    except (OSError, pl.exceptions.PolarsError):
-        return False
-    return True

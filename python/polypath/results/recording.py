@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
-from polypath.results import folder, layout, schema
+from polypath.results import folder, layout, reading, schema
 from polypath.results.errors import UnknownName
 from polypath.results.files import OutputError, write_table, write_text
 from polypath.results.groups import Groups
@@ -54,9 +54,8 @@ class Metadata:
         return {"format": FORMAT} | self.__dict__ | {"versions": dict(self.versions)}
 
     @classmethod
-    def from_json(cls, text: str) -> Metadata:
-        """Raises ValueError where the text is not a manifest."""
-        data = json.loads(text)
+    def from_data(cls, data: Any) -> Metadata:
+        """Raises ValueError where it is not what a manifest holds."""
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"not a manifest of format {FORMAT}")
         known = {item.name for item in fields(cls)}
@@ -143,9 +142,11 @@ class Recording:
         """Reads what `save` wrote. Raises OutputError, in one line, where it is not there or broken."""
         path = Path(directory)
         try:
-            metadata = Metadata.from_json(folder.located(path, layout.MANIFEST).read_text(encoding="utf-8"))
-            plan = json.loads(folder.located(path, layout.PLAN).read_text(encoding="utf-8"))
-            tables = {name: pl.read_parquet(file) for name, file in _tables_in(path).items()}
+            metadata = Metadata.from_data(reading.data(folder.located(path, layout.MANIFEST)))
+            plan = reading.data(folder.located(path, layout.PLAN))
+            tables = reading.tables(_tables_in(path))
+        except OutputError:
+            raise
         except OSError as error:
             if folder.files(path, folder.SWEEP) is not None:
                 raise OutputError(f"{path} holds a sweep; name the folder of one of its points") from error

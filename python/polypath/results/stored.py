@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from polypath.results import folder, layout
+from polypath.results import folder, layout, reading
 from polypath.results.files import OutputError
 from polypath.results.points import Axis
 from polypath.results.recording import Recording
@@ -32,7 +31,9 @@ def name(directory: Path, kind: folder.Kind) -> str:
     """What a run or a sweep is called. Raises OutputError where it cannot be read."""
     path = folder.located(directory, kind.marker)
     try:
-        return str(json.loads(path.read_text(encoding="utf-8"))["scenario" if kind is folder.RUN else "name"])
+        return str(reading.data(path)["scenario" if kind is folder.RUN else "name"])
+    except OutputError:
+        raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OutputError(f"{path} cannot be read") from error
 
@@ -54,7 +55,7 @@ class StoredSweep:
     def read(cls, directory: Path) -> StoredSweep:
         """Raises OutputError, in one line, where it is not there, broken or without its tables."""
         try:
-            index = json.loads(folder.located(directory, layout.INDEX).read_text(encoding="utf-8"))
+            index = reading.data(folder.located(directory, layout.INDEX))
             axes = [
                 Axis(each["name"], tuple(each["labels"]), each["numbers"] and tuple(each["numbers"]), each["unit"])
                 for each in index["axes"]
@@ -70,9 +71,11 @@ class StoredSweep:
                 if point["state"] != "done"
             ]
             points, statistics = (
-                pl.read_parquet(folder.located(directory, name)) for name in (layout.POINTS, layout.STATISTICS)
+                reading.table(folder.located(directory, name)) for name in (layout.POINTS, layout.STATISTICS)
             )
             return cls(str(index["name"]), axes, points, statistics, places, without)
+        except OutputError:
+            raise
         except FileNotFoundError as error:
             files = (layout.INDEX, layout.POINTS, layout.STATISTICS)
             lacking = next((name for name in files if not folder.located(directory, name).exists()), files[0])

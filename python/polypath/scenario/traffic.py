@@ -408,4 +408,5 @@ class Record(Model):
     decisions: bool = False
     """One event a scheduler's decision; in the simulator."""
     memory: Size = 4_000_000_000
-    """In the simulator: a run that would take more memory is stopped."""
+    """In the simulator: a run whose rows, requests and packets take more memory is stopped. Summary and files take some
+    twice as much for a moment."""

@@ -8,13 +8,12 @@ statistics.parquet   the same over seeds (`polypath.results.statistics`)
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from polypath.results import Metadata, folder, layout
+from polypath.results import Metadata, folder, layout, reading
 from polypath.results.files import write_table
 from polypath.results.folder import Folder
 from polypath.results.points import Axis
@@ -32,10 +31,8 @@ def finished(task: Task, versions: Mapping[str, str]) -> Mapping[str, Any] | Non
     if task.directory is None:
         return None
     try:
-        metadata = Metadata.from_json(folder.located(task.directory, layout.MANIFEST).read_text(encoding="utf-8"))
-        summary: Mapping[str, Any] = json.loads(
-            folder.located(task.directory, layout.SUMMARY).read_text(encoding="utf-8")
-        )
+        metadata = Metadata.from_data(reading.data(folder.located(task.directory, layout.MANIFEST)))
+        summary: Mapping[str, Any] = reading.data(folder.located(task.directory, layout.SUMMARY))
     except (OSError, ValueError):
         return None
     same = metadata.plan_sha256 == task.plan.sha256() and metadata.engine == task.engine

@@ -38,6 +38,11 @@ impl Simulation {
                 links: instant_links(&self.plan),
             });
         }
+        self.require_memory()
+    }
+
+    /// Called by [`Self::look_after`] and after each sample, which has a row for each link and subflow.
+    pub(super) fn require_memory(&self) -> Result<(), PlanError> {
         let limit = self.plan.record.memory_bytes;
         let requests = self.requests() * size_of::<Request>() as u64;
         let packets = self.network.totals().in_flight * PACKET_BYTES;
@@ -58,7 +63,7 @@ impl Simulation {
             ("samples", "raise [record] interval")
         };
         Err(PlanError::Memory {
-            seconds: now as f64 / 1e9,
+            seconds: self.network.now() as f64 / 1e9,
             limit,
             largest,
             remedy,

@@ -325,7 +325,7 @@ impl Simulation {
                         self.on_packet(packet, interface);
                     }
                 }
-                Some(Output::Timer(timer)) => self.on_timer(timer),
+                Some(Output::Timer(timer)) => self.on_timer(timer)?,
                 // The Recording has it from the plan.
                 Some(Output::Changed(_)) => {}
                 Some(Output::Refused { channel, packet }) => self.on_refused(channel, packet),
@@ -356,7 +356,7 @@ impl Simulation {
         })
     }
 
-    fn on_timer(&mut self, timer: TimerId) {
+    fn on_timer(&mut self, timer: TimerId) -> Result<(), PlanError> {
         let now = self.network.now();
         match self.timers[timer.index()] {
             Owner::Start(application) => self.start(application),
@@ -370,6 +370,7 @@ impl Simulation {
                 self.sample();
                 self.network
                     .set_timer(self.sample_timer, now + self.plan.record.interval_ns);
+                self.require_memory()?;
             }
             Owner::Endpoint(index) => {
                 if self.host_queues {
@@ -390,6 +391,7 @@ impl Simulation {
                 }
             }
         }
+        Ok(())
     }
 
     fn inject(&mut self, route: RouteId, len: u32, flow: u32, ecn: Ecn, body: Body) {

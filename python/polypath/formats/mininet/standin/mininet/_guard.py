@@ -6,43 +6,52 @@ mistake, and says so; it does not stop a program that is written to get around i
 
 from __future__ import annotations
 
+import functools
 import os
+import posix
 import resource
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 from . import _place
 from ._place import Refused
 
-#: Events of Python (docs.python.org, "Audit events table") that change something outside of the process.
-_FORBIDDEN = (
-    "os.system",
-    "os.exec",
-    "os.posix_spawn",
-    "os.spawn",
-    "os.fork",
-    "os.kill",
-    "os.remove",
-    "os.rename",
-    "os.rmdir",
-    "os.mkdir",
-    "os.link",
-    "os.symlink",
-    "os.truncate",
-    "os.chmod",
-    "os.chown",
-    "os.setxattr",
-    "os.removexattr",
-    "os.utime",
-    "subprocess.Popen",
-    "pty.spawn",
-    "shutil.",
-    "socket.",
-    "tempfile.",
-    "resource.",
-    "signal.pthread_kill",
-    "webbrowser.open",
+#: Events of Python (docs.python.org, "Audit events table") that change nothing outside of the process. Every other one
+#: is refused, those of packages and of later versions of Python as well.
+_ALLOWED = (
+    "array.",
+    "builtins.id",
+    "code.__new__",
+    "compile",
+    "cpython._PySys_ClearAuditHooks",
+    "cpython.PyInterpreterState_",
+    "exec",
+    "function.__new__",
+    "gc.",
+    "glob.glob",
+    "import",
+    "marshal.",
+    "object.__",
+    "os.chdir",
+    "os.listdir",
+    "os.putenv",
+    "os.scandir",
+    "os.unsetenv",
+    "os.walk",
+    "os.fwalk",
+    "pathlib.Path.glob",
+    "pathlib.Path.rglob",
+    "pickle.find_class",
+    "setopencodehook",
+    "sys._current_",
+    "sys._getframe",
+    "sys.excepthook",
+    "sys.monitoring.",
+    "sys.unraisablehook",
+    "time.sleep",
 )
+#: What Python has no event for.
+_WITHOUT_EVENT = ("mkfifo", "mknod")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -67,6 +76,9 @@ def limit(cpu_s: int, memory_bytes: int, file_bytes: int) -> None:
 
 def watch() -> None:
     """From now on what is forbidden raises Refused."""
+    for name in _WITHOUT_EVENT:
+        for module in (os, posix):
+            setattr(module, name, functools.partial(_refuse, f"os.{name}"))
     sys.addaudithook(_hook)
 
 
@@ -75,9 +87,12 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         path, _, flags = arguments
         if isinstance(flags, int) and flags & _WRITING and path != os.devnull:
             raise Refused(f"writing to {path!r} is not allowed: an import reads the topology class and nothing else")
-    elif event.startswith(_FORBIDDEN) or (event.startswith("ctypes.") and _is_own()):
-        what = event if event.count(".") else f"{event}(..)"
-        raise Refused(f"{what} is not allowed: an import reads the topology class and nothing else")
+    elif not event.startswith(_ALLOWED) and not (event.startswith("ctypes.") and not _is_own()):
+        _refuse(event if event.count(".") else f"{event}(..)")
+
+
+def _refuse(what: str, *_: Any, **__: Any) -> NoReturn:
+    raise Refused(f"{what} is not allowed: an import reads the topology class and nothing else")
 
 
 def _is_own() -> bool:

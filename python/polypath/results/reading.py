@@ -1,0 +1,144 @@
+"""Reading files of a result that anybody may have made: how large they are is found out before they are read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from polypath._core import parquet_size
+from polypath.results.files import OutputError
+
+#: Memory that the tables of a result may take, as `[record] memory` allows by default; the variable changes it.
+VARIABLE: Final = "POLYPATH_RESULT_GB"
+OTHERWISE_GB: Final = 4.0
+#: A JSON text becomes at most so many times as large in memory: "[]," is a list of 56 bytes and its place of 8.
+JSON_GROWS: Final = 32
+#: How deep lists and tables of a JSON text lie in each other; what we write needs a tenth.
+DEEPEST: Final = 100
+
+#: Bytes of a value in memory, besides the content of texts.
+_WIDTHS: Final[Mapping[Any, int]] = {
+    pl.Boolean: 1,
+    **dict.fromkeys((pl.Int8, pl.UInt8), 1),
+    **dict.fromkeys((pl.Int16, pl.UInt16), 2),
+    **dict.fromkeys((pl.Int32, pl.UInt32, pl.Float32), 4),
+    **dict.fromkeys((pl.Int64, pl.UInt64, pl.Float64), 8),
+    **dict.fromkeys((pl.String, pl.Null), 16),
+}
+#: Bytes of a list besides its values.
+_LIST: Final = 16
+
+
+class TooLarge(OutputError):
+    """A file of a result would take more memory than a result may."""
+
+
+def data(path: Path) -> Any:
+    """What a JSON file holds. Raises OSError, and ValueError where it is no JSON; TooLarge."""
+    most = int(_most_bytes() / JSON_GROWS)
+    with _plain(path).open("rb") as file:
+        text = file.read(most + 1)
+    if len(text) > most:
+        raise TooLarge(f"{path} has more than {most / 1e6:g} MB; {_remedy()}")
+    try:
+        found = json.loads(text.decode("utf-8"))
+    except RecursionError:
+        raise ValueError(f"{path.name} is nested too deeply") from None
+    level: list[Any] = [found]
+    for _ in range(DEEPEST):
+        level = [part for whole in level for part in _parts(whole)]
+        if not level:
+            return found
+    raise ValueError(f"{path.name} is nested too deeply")
+
+
+def table(path: Path) -> pl.DataFrame:
+    """A Parquet file's rows. Raises as `tables` does."""
+    return tables({"": path})[""]
+
+
+def tables(paths: Mapping[str, Path]) -> dict[str, pl.DataFrame]:
+    """The tables in Parquet files, which together take no more memory than a result may.
+
+    Raises OSError; ValueError and polars' own where a file is not one of ours; TooLarge.
+    """
+    most = _most_bytes()
+    needed = sum(_needed(path, most) for path in paths.values())
+    if needed > most:
+        where = os.path.commonpath(paths.values())
+        raise TooLarge(f"{where}: the tables take {needed / 1e9:.3g} GB of memory or more; {_remedy()}")
+    found = {name: pl.read_parquet(path) for name, path in paths.items()}
+    # Equal texts lie in memory once, until something is made of each.
+    texts = sum(_of_texts(each) for each in found.values())
+    if texts > most:
+        where = os.path.commonpath(paths.values())
+        raise TooLarge(f"{where}: the texts of the tables have {texts / 1e9:.3g} GB; {_remedy()}")
+    return found
+
+
+def is_readable(path: Path) -> bool:
+    """Whether a Parquet file is whole; one that is too large to find out counts as such."""
+    try:
+        table(path)
+    except TooLarge:
+        return True
+    except (OSError, ValueError, pl.exceptions.PolarsError):
+        return False
+    return True
+
+
+def _of_texts(found: pl.DataFrame) -> int:
+    """Bytes of all texts in a table, each of equal ones counted."""
+    texts = found.select(
+        pl.col(pl.String).str.len_bytes().cast(pl.UInt64).sum(),
+        pl.col(pl.List(pl.String)).explode().str.len_bytes().cast(pl.UInt64).sum().name.suffix(" of all"),
+    )
+    return sum(texts.row(0)) if texts.width else 0
+
+
+def _needed(path: Path, most: int) -> int:
+    values, content = parquet_size(_plain(path), most)
+    columns = pl.read_parquet_schema(path)
+    if values and len(values) != len(columns):
+        raise ValueError(f"{path.name}: not a table of a result")
+    widths = (_width(path, name, kind) for name, kind in columns.items())
+    return sum(width * count for width, count in zip(widths, values, strict=False)) + content
+
+
+def _width(path: Path, column: str, kind: pl.DataType) -> int:
+    """Bytes of a value, each row having one, and some lists none or several."""
+    inner = kind.inner if isinstance(kind, pl.List) else kind
+    if inner not in _WIDTHS:
+        raise ValueError(f"{path.name}: column {column!r} is of a type that no table of a result has")
+    return _WIDTHS[inner] + (_LIST if inner is not kind else 0)
+
+
+def _plain(path: Path) -> Path:
+    """The path; reading anything but a file could take for ever."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path.name} is not a plain file")
+    return path
+
+
+def _parts(whole: Any) -> Any:
+    return whole.values() if isinstance(whole, dict) else whole if isinstance(whole, list) else ()
+
+
+def _most_bytes() -> int:
+    given = os.environ.get(VARIABLE)
+    try:
+        limit = float(given) if given else OTHERWISE_GB
+    except ValueError:
+        limit = -1.0
+    if not 0 < limit <= 1e6:
+        raise OutputError(f"{VARIABLE} is a number of gigabytes, not {given!r}")
+    return int(limit * 1e9)
+
+
+def _remedy() -> str:
+    return f"a result may take {_most_bytes() / 1e9:g} GB, and {VARIABLE} changes that"

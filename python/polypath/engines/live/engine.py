@@ -28,6 +28,8 @@ LIMIT = run.Limit("POLYPATH_LIVE_LIMIT", 600.0)
 
 _INIT = Path(__file__).with_name("init.sh")
 _PREFIX = "polypath-live-"
+#: What a run's process is called.
+_WHOSE = "the process of the run's namespaces"
 #: What a run takes besides its own time, at most.
 _MORE_S = 30.0
 #: A session has no end of its own: ten years.
@@ -61,10 +63,10 @@ class LiveEngine:
             )
             tail.read()
             if not ended.interrupted:
-                run.judge(ended)
-                if ended.code != 0:
-                    raise EngineError(f"the run's namespaces ended early: {ended.last_words()}")
+                run.complain(ended)
+                run.require_end(ended, folder, _WHOSE)
             tables = Tables(job, folder / "out")
+            run.require_begun(ended, tables.end_ns)
             if options.captures != "none":
                 job.take_captures(folder / "out", options.directory)
             commands.take(data, folder, options.programs)
@@ -89,7 +91,7 @@ class LiveEngine:
             run.folder(_PREFIX, files, executables, None) as folder,
             run.started([*NAMESPACES, "./init"], folder) as process,
         ):
-            yield Session(job, folder, process, still=False)
+            yield Session(job, folder, process, run.complain, still=False)
 
 
 def _wall(seconds: float) -> run.Limit:

@@ -19,6 +19,8 @@ from polypath.engines.base import EngineError
 from polypath.engines.namespaces import programs
 
 _LOG_LINES = 8
+#: In the run's folder: the exit code of the job with all that belongs to it, which the first program writes last.
+OUTCOME = "outcome"
 
 #: Becomes the command, beside a guard that ends it, removes its folder and kills the process group when whoever holds
 #: the pipe to it is gone, however early: a signal on the parent's death misses a parent that died before it was asked
@@ -33,12 +35,13 @@ _GUARDED = (
 def folder(prefix: str, files: Mapping[str, str], executables: Mapping[str, Path], owner: int | None) -> Iterator[Path]:
     """The run's folder with everything in it; gone afterwards, and what is left by one that was killed at the next.
 
-    `executables` are copied into it by name, besides the applications; `owner` gets it all.
+    `executables` are copied into it by name, besides the applications; `owner` gets it all. Raises EngineError.
     """
     _sweep(prefix)
     program = programs.build()
     path = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-"))
     try:
+        _require_executable(path)
         (path / "out").mkdir()
         for name, source in {**executables, programs.NAME: program}.items():
             shutil.copyfile(source, path / name)
@@ -47,8 +50,7 @@ def folder(prefix: str, files: Mapping[str, str], executables: Mapping[str, Path
             (path / name).parent.mkdir(parents=True, exist_ok=True)
             (path / name).write_text(text, encoding="utf-8")
         if owner is not None:
-            for entry in (path, *path.rglob("*")):
-                os.chown(entry, owner, owner)
+            _hand_over(path, owner)
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
@@ -60,6 +62,39 @@ def _sweep(prefix: str) -> None:
         owner = path.name.removeprefix(prefix).partition("-")[0]
         if owner.isdigit() and not Path("/proc", owner).exists():
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _hand_over(path: Path, owner: int) -> None:
+    try:
+        for entry in (path, *path.rglob("*")):
+            os.chown(entry, owner, owner)
+    except PermissionError as error:
+        raise EngineError(
+            f"as root, a run gives its files to user {owner}, for which it needs CAP_CHOWN ({error.strerror}); "
+            "grant it, or start polypath as an ordinary user"
+        ) from error
+
+
+def is_noexec(path: Path) -> bool:
+    """Whether nothing in that file system may be executed. Raises OSError."""
+    return bool(os.statvfs(path).f_flag & os.ST_NOEXEC)
+
+
+def _require_executable(path: Path) -> None:
+    if is_noexec(path):
+        mount = next(each for each in path.parents if each.is_mount())
+        raise EngineError(
+            f"{mount} is mounted noexec, and a run executes programs from its folder there; name another folder by "
+            f"TMPDIR, or `mount -o remount,exec {mount}`"
+        )
+
+
+#: What usually kills a process.
+_CAUSES: Mapping[int, str] = {
+    signal.SIGKILL: "as the system does where memory runs out (dmesg tells); leave it more",
+    signal.SIGBUS: "as the system does where the file system that holds its memory is full; give it more room",
+    signal.SIGXCPU: "as the system does at a limit of processor time (ulimit -t); raise it",
+}
 
 
 @dataclass(frozen=True)
@@ -92,6 +127,14 @@ class Ended:
 
     def last_words(self) -> str:
         return " | ".join(self.log[-_LOG_LINES:]) or "none"
+
+    def how(self) -> str:
+        """In words, with what usually does it."""
+        if self.code is None or self.code >= 0:
+            return f"ended too early with exit code {self.code}"
+        name = signal.Signals(-self.code).name if -self.code in set(signal.Signals) else "unknown"
+        cause = _CAUSES.get(-self.code)
+        return f"was killed by signal {-self.code} ({name})" + (f", {cause}" if cause else "")
 
 
 def follow(
@@ -159,15 +202,15 @@ def _read(process: subprocess.Popen[bytes], limit: Limit, ended: Ended, progress
         while True:
             left = ends - time.monotonic()
             if left <= 0:
-                raise EngineError(
-                    f"the run was ended after {seconds:g} s on the wall ({limit.variable} changes that); "
-                    f"its last words: {ended.last_words()}"
-                )
+                raise _too_long(seconds, limit, ended)
             if not selector.select(min(left, 1.0)):
                 continue
             chunk = os.read(process.stdout.fileno(), 1 << 16)
             if not chunk:
-                process.wait(timeout=max(left, 1.0))
+                try:
+                    process.wait(timeout=max(left, 1.0))
+                except subprocess.TimeoutExpired:
+                    raise _too_long(seconds, limit, ended) from None
                 return
             *lines, rest = (rest + chunk).split(b"\n")
             for raw in lines:
@@ -179,6 +222,13 @@ def _read(process: subprocess.Popen[bytes], limit: Limit, ended: Ended, progress
                     ended.log.append(line)
 
 
+def _too_long(seconds: float, limit: Limit, ended: Ended) -> EngineError:
+    return EngineError(
+        f"the run was ended after {seconds:g} s on the wall ({limit.variable} changes that); "
+        f"its last words: {ended.last_words()}"
+    )
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -188,10 +238,31 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-def judge(ended: Ended) -> None:
+def complain(ended: Ended) -> None:
     """Raises EngineError with what the scripts or the applications complained about."""
     complaints = [line for line in ended.log if line.startswith(("guest:", "setup failed"))]
     if "setup failed" in complaints:
         raise EngineError(f"the network could not be set up: {ended.last_words()}")
     if complaints:
         raise EngineError(complaints[0])
+
+
+def require_end(ended: Ended, path: Path, whose: str) -> None:
+    """Raises EngineError unless the process ended well and left the outcome of a job that did.
+
+    What was printed says nothing: a run is a result because its last step said that all others succeeded.
+    """
+    if ended.code != 0:
+        raise EngineError(f"{whose} {ended.how()}; its last words: {ended.last_words()}")
+    try:
+        outcome = (path / OUTCOME).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        raise EngineError(f"{whose} ended before its run was over; its last words: {ended.last_words()}") from None
+    if outcome != "0":
+        raise EngineError(f"the run's programs ended with exit code {outcome}; last words: {ended.last_words()}")
+
+
+def require_begun(ended: Ended, end_ns: int) -> None:
+    """Raises KeyboardInterrupt where Ctrl-C came before the run had anything to tell: that is no result."""
+    if ended.interrupted and end_ns <= 0:
+        raise KeyboardInterrupt

@@ -26,6 +26,9 @@ PATCH = """why it is changed
 +\tdefault {value}
 """
 
+#: Of a file without content.
+EMPTY = hashlib.sha256().hexdigest()
+
 
 @pytest.fixture
 def recipe(tmp_path: Path) -> Recipe:
@@ -155,7 +158,9 @@ def test_a_wheel_is_found_where_it_is_installed(
     folder = tmp_path / "built"
     folder.mkdir()
     (folder / "linux").write_bytes(b"a kernel")
-    kernel = Installed(folder, "7.2.12", "source 1", recipe.digest(), "", "gcc", "00")
+    kernel = Installed(
+        folder, "7.2.12", "source 1", recipe.digest(), "", "gcc", hashlib.sha256(b"a kernel").hexdigest()
+    )
     kernel.save()
     made = wheel.pack(kernel, tmp_path / "dist")
     assert made.read_bytes() == wheel.pack(kernel, tmp_path / "again").read_bytes()
@@ -252,7 +257,7 @@ def test_a_release_that_does_not_do_gives_way_to_the_next_source(
         folder = cache.cache() / "new"
         folder.mkdir()
         (folder / "linux").touch()
-        Installed(folder, "6.12.117", chosen.identity, recipe.digest(), "", "gcc", "00").save()
+        Installed(folder, "6.12.117", chosen.identity, recipe.digest(), "", "gcc", EMPTY).save()
         return Installed.load(folder)
 
     monkeypatch.setattr(make, "_made", made)
@@ -280,7 +285,7 @@ def test_runs_take_the_kernel_that_was_asked_for_last(
         folder = cache.cache() / f"{number}"
         folder.mkdir(parents=True)
         (folder / "linux").touch()
-        Installed(folder, release, identity, digest, "", "gcc", "00").save()
+        Installed(folder, release, identity, digest, "", "gcc", EMPTY).save()
         os.utime(folder / "kernel.json", (number, number))
     assert find().release == "7.2.12-own"
     assert make.build(None, "", 1, lambda kernel: None)[0].release == "7.2.12"
@@ -292,8 +297,13 @@ def test_runs_take_the_kernel_that_was_asked_for_last(
 def test_a_kernel_is_kept_once_it_has_passed_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     cache.cache().mkdir(parents=True)
-    monkeypatch.setattr(source, "run", lambda command: command[-1] + "\n")
-    monkeypatch.setattr(source, "file_sum", lambda path: "00")
+
+    def run(command: list[str]) -> str:
+        if command[0] == "strip":
+            Path(command[2]).touch()
+        return command[-1] + "\n"
+
+    monkeypatch.setattr(source, "run", run)
 
     def trial(kernel: Installed) -> None:
         raise EngineError("ecf with lia brings 5 of 9 bytes")
@@ -302,7 +312,10 @@ def test_a_kernel_is_kept_once_it_has_passed_its_trial(tmp_path: Path, monkeypat
         make._install(
             tmp_path, tmp_path, "digest", "source", "", lambda kernel: make._try(kernel, trial, lambda *_: None)
         )
-    assert not cache.installed()
+    assert not list(cache.cache().iterdir())
+    first, again = (make._install(tmp_path, tmp_path, "digest", "source", "", lambda kernel: None) for _ in range(2))
+    assert first == again
+    assert [kernel.folder for kernel in cache.installed()] == list(cache.cache().iterdir()) == [first.folder]
 
 
 def test_a_limit_of_zero_is_off_where_the_kernel_does_not_have_it() -> None:

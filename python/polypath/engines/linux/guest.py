@@ -40,7 +40,7 @@ _CAPABILITIES = {"setresuid": "CAP_SETUID", "setresgid": "CAP_SETGID", "setgroup
 def folder(
     kernel: Installed, files: Mapping[str, str], executables: Mapping[str, Path]
 ) -> AbstractContextManager[Path]:
-    """The run's folder with everything in it, as an unprivileged user's."""
+    """The run's folder with everything in it, for an unprivileged user."""
     programs.require_tools("linux")
     user = _NOBODY if os.geteuid() == 0 else None
     own = {"linux": kernel.binary, "init": _INIT}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import platform
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from polypath import folders
+from polypath.engines import owned
 from polypath.engines.base import Captures, EngineError, Options, Outcome, Progress, no_progress
 from polypath.engines.live.machine import NAMESPACES, Machine, MachineKernel, probe
 from polypath.engines.live.simulated import Simulated
@@ -114,14 +114,11 @@ def _require_time(seconds: float) -> None:
         )
 
 
-@contextmanager
-def _alone() -> Iterator[None]:
+def _alone() -> AbstractContextManager[None]:
     """One run at a time: two would take each other's time."""
     folder = folders.cache()
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "live.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    return owned.alone(folder / "live.lock")
 
 
 def _simulated(tally: Path) -> str:

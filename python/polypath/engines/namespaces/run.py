@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from polypath.engines import owned
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import programs
 
@@ -24,55 +25,58 @@ OUTCOME = "outcome"
 
 #: Becomes the command, beside a guard that ends it, removes its folder and kills the process group when whoever holds
 #: the pipe to it is gone, however early: a signal on the parent's death misses a parent that died before it was asked
-#: for, and children that a killed guest leaves stopped.
+#: for, and children that a killed guest leaves stopped. A folder that took the place of its own stays.
 _GUARDED = (
-    'exec 3<&0 </dev/null; { read -r _ <&3; kill -KILL $$; rm -rf -- "$PWD"; kill -KILL 0; } >/dev/null 2>&1 & '
-    'exec 3<&- && exec "$@"'
+    'exec 3<&0 </dev/null; { read -r _ <&3; kill -KILL $$; [ . -ef "$PWD" ] && rm -rf -- "$PWD"; kill -KILL 0; } '
+    '>/dev/null 2>&1 & exec 3<&- && exec "$@"'
 )
 
 
 @contextmanager
-def folder(prefix: str, files: Mapping[str, str], executables: Mapping[str, Path], owner: int | None) -> Iterator[Path]:
+def folder(prefix: str, files: Mapping[str, str], executables: Mapping[str, Path], guest: int | None) -> Iterator[Path]:
     """The run's folder with everything in it; gone afterwards, and what is left by one that was killed at the next.
 
-    `executables` are copied into it by name, besides the applications; `owner` gets it all. Raises EngineError.
+    `executables` are copied into it by name, besides the applications; `guest` is the user and the group that gets all
+    but the folder itself, in which it may write. Raises EngineError.
     """
-    _sweep(prefix)
+    temporary = Path(tempfile.gettempdir())
+    owned.clear(temporary, prefix)
     program = programs.build()
-    path = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-"))
-    try:
-        _require_executable(path)
-        (path / "out").mkdir()
-        for name, source in {**executables, programs.NAME: program}.items():
-            shutil.copyfile(source, path / name)
-            (path / name).chmod(0o755)
-        for name, text in files.items():
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_text(text, encoding="utf-8")
-        if owner is not None:
-            _hand_over(path, owner)
+    with contextlib.ExitStack() as stack:
+        try:
+            path = stack.enter_context(owned.made(temporary, f"{prefix}{os.getpid()}-"))
+            _require_executable(path)
+            _fill(path, files, {**executables, programs.NAME: program}, guest)
+        except OSError as error:
+            raise EngineError(f"cannot make the run's folder in {temporary}: {error.strerror or error}") from error
         yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
 
 
-def _sweep(prefix: str) -> None:
-    """Removes folders of runs whose process is gone."""
-    for path in Path(tempfile.gettempdir()).glob(f"{prefix}*-*"):
-        owner = path.name.removeprefix(prefix).partition("-")[0]
-        if owner.isdigit() and not Path("/proc", owner).exists():
-            shutil.rmtree(path, ignore_errors=True)
+def _fill(path: Path, files: Mapping[str, str], executables: Mapping[str, Path], guest: int | None) -> None:
+    (path / "out").mkdir()
+    for name, source in executables.items():
+        shutil.copyfile(source, path / name)
+        (path / name).chmod(0o755)
+    for name, text in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text, encoding="utf-8")
+    if guest is not None:
+        _hand_over(path, guest)
 
 
-def _hand_over(path: Path, owner: int) -> None:
+def _hand_over(path: Path, guest: int) -> None:
+    """Gives all but the folder itself to a user and group, which may write in it."""
     try:
-        for entry in (path, *path.rglob("*")):
-            os.chown(entry, owner, owner)
+        for entry in path.rglob("*"):
+            if entry.name != owned.MARKER:
+                os.chown(entry, guest, guest)
+        os.chown(path, -1, guest)
     except PermissionError as error:
         raise EngineError(
-            f"as root, a run gives its files to user {owner}, for which it needs CAP_CHOWN ({error.strerror}); "
+            f"as root, a run gives its files to user {guest}, for which it needs CAP_CHOWN ({error.strerror}); "
             "grant it, or start polypath as an ordinary user"
         ) from error
+    path.chmod(0o1770)
 
 
 def is_noexec(path: Path) -> bool:

@@ -148,8 +148,8 @@ class Session:
         return place, ["program", f"folder={place}", f"name={name}", f"mptcp={int(mptcp)}", "work=shell"]
 
     def _own(self, path: Path) -> None:
-        """Gives a new folder to the user that the run's folder belongs to."""
-        about = self.folder.stat()
+        """Gives a new folder to the user that what is in the run's folder belongs to."""
+        about = (self.folder / ASK).stat()
         if about.st_uid != os.geteuid():
             for each in (path.parent, path, *path.iterdir()):
                 os.chown(each, about.st_uid, about.st_gid)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import platform
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
+from polypath.engines import owned
 from polypath.engines.base import EngineError
 from polypath.engines.linux.kernel import source as sources
 from polypath.engines.linux.kernel.cache import VARIANTS, Installed, KernelError, Recipe, cache, installed, key, recipe
@@ -35,6 +34,8 @@ _TOOLS = {
     "xz": "xz-utils",
 }
 _LOG = "build.log"
+#: Of the folder in which a kernel is until it has passed its trial.
+_PARTIAL = "new-"
 #: Lines that a whole build prints, for the progress bar only.
 _STEPS = 1500
 #: Who built when, where and how often is in a kernel's version, and the version in its entropy (drivers/char/random.c,
@@ -83,7 +84,7 @@ def build(
     progress("compiling the applications", 0, 0)
     programs.build()
     cache().mkdir(parents=True, exist_ok=True)
-    with _alone(cache()):
+    with owned.alone(cache() / "lock"):
         if own is not None:
             return _made(own, wanted, variant, jobs, trial, progress), True
         pins = wanted.pins()
@@ -151,14 +152,6 @@ def _require_tools() -> None:
     missing = sorted({package for tool, package in _TOOLS.items() if shutil.which(tool) is None})
     if missing:
         raise KernelError(f"building the kernel needs {', '.join(missing)} (apt-get install {' '.join(missing)})")
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One build at a time."""
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _make(tree: Path, objects: Path) -> list[str]:
@@ -234,21 +227,22 @@ def _install(
     tree: Path, objects: Path, digest: str, source: str, variant: str, trial: Callable[[Installed], None]
 ) -> Installed:
     folder = cache() / key(digest, source)
-    partial = folder.with_name(f"{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    sources.run(["strip", "-o", str(partial / "linux"), str(objects / "linux")])
-    kernel = Installed(
-        folder=partial,
-        release=sources.run([*_make(tree, objects), "-s", "kernelrelease"]).strip(),
-        source=source,
-        recipe=digest,
-        variant=variant,
-        compiler=sources.run(["gcc", "--version"]).splitlines()[0],
-        sha256=sources.file_sum(partial / "linux"),
-    )
-    trial(kernel)
-    kernel.save()
-    shutil.rmtree(folder, ignore_errors=True)
-    partial.replace(folder)
+    owned.clear(cache(), _PARTIAL)
+    with owned.made(cache(), _PARTIAL) as place:
+        partial = place / "kernel"
+        partial.mkdir(mode=0o755)
+        sources.run(["strip", "-o", str(partial / "linux"), str(objects / "linux")])
+        (partial / "linux").chmod(0o755)
+        kernel = Installed(
+            folder=partial,
+            release=sources.run([*_make(tree, objects), "-s", "kernelrelease"]).strip(),
+            source=source,
+            recipe=digest,
+            variant=variant,
+            compiler=sources.run(["gcc", "--version"]).splitlines()[0],
+            sha256=sources.file_sum(partial / "linux"),
+        )
+        trial(kernel)
+        kernel.save()
+        owned.replace(partial, folder, place)
     return Installed.load(folder)

@@ -14,6 +14,7 @@ from polypath.engines.linux.kernel import KernelError, cache, find, make, source
 from polypath.engines.linux.kernel.cache import Installed, Recipe
 from polypath.engines.linux.kernel.tree import Tree
 from polypath.engines.namespaces import programs
+from polypath.engines.trusted import Untrusted
 
 PATCH = """why it is changed
 
@@ -316,6 +317,40 @@ def test_a_kernel_is_kept_once_it_has_passed_its_trial(tmp_path: Path, monkeypat
     first, again = (make._install(tmp_path, tmp_path, "digest", "source", "", lambda kernel: None) for _ in range(2))
     assert first == again
     assert [kernel.folder for kernel in cache.installed()] == list(cache.cache().iterdir()) == [first.folder]
+    first.require_own()
+    first.executable.require_intact()
+
+
+def test_a_kernel_that_was_changed_is_built_again(
+    tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (recipe.folder / "source.toml").write_text(SOURCES)
+    folder = cache.cache() / "0123"
+    folder.mkdir(parents=True)
+    (folder / "linux").touch()
+    kernel = Installed(folder, "7.2.12", recipe.pins()[0].identity, recipe.digest(), "", "gcc", EMPTY)
+    kernel.save()
+    assert make._built(recipe, "", None) == kernel
+    (folder / "linux").write_text("planted")
+    assert make._built(recipe, "", None) is None
+
+
+@pytest.mark.parametrize("place", [".", "kernel.json", "linux"])
+def test_a_kernel_that_others_can_change_is_not_run(
+    tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv(cache.RECIPE_VARIABLE, str(recipe.folder))
+    folder = cache.cache() / "0123"
+    folder.mkdir(parents=True)
+    (folder / "linux").touch()
+    Installed(folder, "7.2", "source", recipe.digest(), "", "gcc", EMPTY).save()
+    assert find().release == "7.2"
+    (folder / place).chmod(0o777)
+    with pytest.raises(Untrusted, match=r"others can write to .*0123.* `chmod go-w ") as caught:
+        find()
+    assert "\n" not in str(caught.value)
 
 
 def test_a_limit_of_zero_is_off_where_the_kernel_does_not_have_it() -> None:

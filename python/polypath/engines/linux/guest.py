@@ -15,6 +15,7 @@ from polypath.engines.base import EngineError
 from polypath.engines.linux import processor
 from polypath.engines.linux.kernel import Installed, KernelError
 from polypath.engines.namespaces import programs, run
+from polypath.engines.trusted import Executable
 
 LIMIT = run.Limit("POLYPATH_LINUX_LIMIT", 600.0)
 
@@ -38,12 +39,12 @@ _CAPABILITIES = {"setresuid": "CAP_SETUID", "setresgid": "CAP_SETGID", "setgroup
 
 
 def folder(
-    kernel: Installed, files: Mapping[str, str], executables: Mapping[str, Path]
+    kernel: Installed, files: Mapping[str, str], executables: Mapping[str, Executable]
 ) -> AbstractContextManager[Path]:
     """The run's folder with everything in it, for an unprivileged user."""
     programs.require_tools("linux")
     user = _NOBODY if os.geteuid() == 0 else None
-    own = {"linux": kernel.binary, "init": _INIT}
+    own = {"linux": kernel.executable, "init": Executable(_INIT)}
     return run.folder(_PREFIX, files, {**executables, **own}, user)
 
 

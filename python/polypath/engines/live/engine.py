@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from polypath import folders
 from polypath.engines import owned
 from polypath.engines.base import Captures, EngineError, Options, Outcome, Progress, no_progress
 from polypath.engines.live.machine import NAMESPACES, Machine, MachineKernel, probe
@@ -21,6 +20,7 @@ from polypath.engines.namespaces.segments import captures_for, with_segments
 from polypath.engines.namespaces.session import FILES, Session, network
 from polypath.engines.namespaces.tables import Tables, digest
 from polypath.engines.namespaces.wires import Netem
+from polypath.engines.trusted import Executable
 from polypath.results import Recording
 from polypath.scenario import Plan
 
@@ -52,7 +52,7 @@ class LiveEngine:
         _require_time(end_ns / 1e9)
         machine = probe()
         job, files = _translate(data, captures_for(data, options).captures, machine)
-        executables = {"init": _INIT, **iperf3.executables(data), **commands.executables(data)}
+        executables = {"init": Executable(_INIT), **iperf3.executables(data), **commands.executables(data)}
         with _alone(), run.folder(_PREFIX, files, executables, None) as folder:
             tail = commands.Tail(data, folder, options.output)
             ended = run.follow(
@@ -86,7 +86,7 @@ class LiveEngine:
         data = {**network(plan.data), "duration_ns": _FOR_EVER_NS}
         job, files = _translate(data, "hosts", probe())
         files |= FILES | commands.names(data)
-        executables = {"init": _INIT, iperf3.PRELOAD: programs.library("mptcp")}
+        executables = {"init": Executable(_INIT), iperf3.PRELOAD: programs.library("mptcp")}
         with (
             run.folder(_PREFIX, files, executables, None) as folder,
             run.started([*NAMESPACES, "./init"], folder) as process,
@@ -115,10 +115,8 @@ def _require_time(seconds: float) -> None:
 
 
 def _alone() -> AbstractContextManager[None]:
-    """One run at a time: two would take each other's time."""
-    folder = folders.cache()
-    folder.mkdir(parents=True, exist_ok=True)
-    return owned.alone(folder / "live.lock")
+    """One run at a time: two would take each other's time. Raises EngineError."""
+    return owned.alone(programs.own() / "live.lock")
 
 
 def _simulated(tally: Path) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path
 from polypath.engines import owned
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import programs
+from polypath.engines.trusted import Executable
 
 _LOG_LINES = 8
 #: In the run's folder: the exit code of the job with all that belongs to it, which the first program writes last.
@@ -33,7 +33,9 @@ _GUARDED = (
 
 
 @contextmanager
-def folder(prefix: str, files: Mapping[str, str], executables: Mapping[str, Path], guest: int | None) -> Iterator[Path]:
+def folder(
+    prefix: str, files: Mapping[str, str], executables: Mapping[str, Executable], guest: int | None
+) -> Iterator[Path]:
     """The run's folder with everything in it; gone afterwards, and what is left by one that was killed at the next.
 
     `executables` are copied into it by name, besides the applications; `guest` is the user and the group that gets all
@@ -52,11 +54,10 @@ def folder(prefix: str, files: Mapping[str, str], executables: Mapping[str, Path
         yield path
 
 
-def _fill(path: Path, files: Mapping[str, str], executables: Mapping[str, Path], guest: int | None) -> None:
+def _fill(path: Path, files: Mapping[str, str], executables: Mapping[str, Executable], guest: int | None) -> None:
     (path / "out").mkdir()
     for name, source in executables.items():
-        shutil.copyfile(source, path / name)
-        (path / name).chmod(0o755)
+        source.copy(path / name)
     for name, text in files.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_text(text, encoding="utf-8")

@@ -17,6 +17,7 @@ from polypath.engines.linux.kernel import source as sources
 from polypath.engines.linux.kernel.cache import VARIANTS, Installed, KernelError, Recipe, cache, installed, key, recipe
 from polypath.engines.linux.kernel.tree import Tree
 from polypath.engines.namespaces import programs
+from polypath.engines.trusted import Untrusted
 
 #: Called with what is being done, and with the steps done so far and in all (0: not known).
 Progress = Callable[[str, int, int], None]
@@ -83,8 +84,7 @@ def build(
     _require_tools()
     progress("compiling the applications", 0, 0)
     programs.build()
-    cache().mkdir(parents=True, exist_ok=True)
-    with owned.alone(cache() / "lock"):
+    with owned.alone(programs.own("kernel") / "lock"):
         if own is not None:
             return _made(own, wanted, variant, jobs, trial, progress), True
         pins = wanted.pins()
@@ -101,13 +101,22 @@ def build(
 
 
 def _built(wanted: Recipe, variant: str, own: sources.Source | None) -> Installed | None:
-    """The kernel that is there: of the person's own source, or of the best pin."""
+    """The kernel that is there as it was installed: of the person's own source, or of the best pin."""
     digest = wanted.digest(variant)
-    fitting = [kernel for kernel in reversed(installed()) if kernel.recipe == digest]
+    fitting = [kernel for kernel in reversed(installed()) if kernel.recipe == digest and _is_intact(kernel)]
     if own is not None:
         return next((kernel for kernel in fitting if kernel.source == own.identity), None)
     ranked = [kernel for pin in wanted.pins() for kernel in fitting if pin.is_of(kernel.source)]
     return ranked[0] if ranked else None
+
+
+def _is_intact(kernel: Installed) -> bool:
+    try:
+        kernel.require_own()
+        kernel.executable.require_intact()
+    except Untrusted:
+        return False
+    return True
 
 
 def _made(

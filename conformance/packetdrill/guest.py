@@ -8,6 +8,7 @@ from suite import HERE, SCRIPTS, TARGET, TOOL, VERSIONS, Result
 
 from polypath.engines.linux import guest as engine
 from polypath.engines.linux.kernel import Installed
+from polypath.engines.trusted import Executable
 
 #: Seconds of the guest's time after which a script is given up.
 LIMIT = 600
@@ -25,7 +26,8 @@ def run(kernel: Installed, script: str, version: str) -> Result:
     files[f"gtests/{script.partition('/')[0]}/common/{_SYSCTLS}"] = (HERE / "set_sysctls").read_text()
     files["setup.sh"] = (HERE / "guest.sh").read_text()
     files["arguments"] = f"folder={Path(script).parent} limit={LIMIT}\nset -- {shlex.join(arguments)}\n"
-    with engine.folder(kernel, files, {"packetdrill": TOOL, "times.so": TARGET / "times.so"}) as folder:
+    programs = {path.name: Executable(path) for path in (TOOL, TARGET / "times.so")}
+    with engine.folder(kernel, files, programs) as folder:
         engine.boot(folder, 1, _MEMORY_MB, lambda now: None)
         code = int((folder / "out" / "code").read_text())
         said = (folder / "out" / "said").read_text(errors="replace").strip()

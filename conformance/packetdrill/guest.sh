@@ -15,4 +15,5 @@ timeout "$limit" env LD_PRELOAD="$job/times.so" "$job/packetdrill" "$@" >/tmp/sa
 cd "$job"
 cp /tmp/said out/said
 echo "$code" >out/code
+echo 0 >outcome
 exec ./guest halt

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from polypath import engines
+from polypath.formats import EXPORTERS
 from polypath.results import Recording, folder
 
 
@@ -281,6 +283,25 @@ def test_an_export_does_not_overwrite_what_it_reads(polypath: Any, engine: Any, 
             f"polypath: {out / name} is an input of this command; name another file\n",
         )
     assert contents(out) == before
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_an_export_takes_the_place_of_nothing_that_is_named_alike(
+    polypath: Any, engine: Any, scenario: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = replace(EXPORTERS["iperf3"], write=lambda recording, directory, file, application: file.write_text("{}"))
+    monkeypatch.setitem(EXPORTERS, "iperf3", short)
+    out = tmp_path / "out"
+    assert polypath("run", scenario, "--out", out).code == 0
+    form, name = {"file": ("iperf3", "iperf3.json"), "folder": ("csv", "tables")}[kind]
+    person = tmp_path / f".{name}.partial"
+    person.write_text("mine")
+    before = set(tmp_path.iterdir())
+    assert polypath("export", form, out, "-o", tmp_path / name).code == 0
+    assert person.read_text() == "mine"
+    assert set(tmp_path.iterdir()) - before == {tmp_path / name}
+    missing = polypath("export", form, out, "-o", tmp_path / "missing" / name)
+    assert (missing.code, missing.err.count("\n")) == (2, 1)
 
 
 def test_a_comparison_goes_into_a_folder_of_its_own(

@@ -14,6 +14,7 @@ from polypath.engines.linux.kernel import KernelError, cache, find, make, source
 from polypath.engines.linux.kernel.cache import Installed, Recipe
 from polypath.engines.linux.kernel.tree import Tree
 from polypath.engines.namespaces import programs
+from polypath.engines.trusted import Untrusted
 
 PATCH = """why it is changed
 
@@ -25,6 +26,9 @@ PATCH = """why it is changed
 -\tdefault 100
 +\tdefault {value}
 """
+
+#: Of a file without content.
+EMPTY = hashlib.sha256().hexdigest()
 
 
 @pytest.fixture
@@ -155,7 +159,9 @@ def test_a_wheel_is_found_where_it_is_installed(
     folder = tmp_path / "built"
     folder.mkdir()
     (folder / "linux").write_bytes(b"a kernel")
-    kernel = Installed(folder, "7.2.12", "source 1", recipe.digest(), "", "gcc", "00")
+    kernel = Installed(
+        folder, "7.2.12", "source 1", recipe.digest(), "", "gcc", hashlib.sha256(b"a kernel").hexdigest()
+    )
     kernel.save()
     made = wheel.pack(kernel, tmp_path / "dist")
     assert made.read_bytes() == wheel.pack(kernel, tmp_path / "again").read_bytes()
@@ -252,7 +258,7 @@ def test_a_release_that_does_not_do_gives_way_to_the_next_source(
         folder = cache.cache() / "new"
         folder.mkdir()
         (folder / "linux").touch()
-        Installed(folder, "6.12.117", chosen.identity, recipe.digest(), "", "gcc", "00").save()
+        Installed(folder, "6.12.117", chosen.identity, recipe.digest(), "", "gcc", EMPTY).save()
         return Installed.load(folder)
 
     monkeypatch.setattr(make, "_made", made)
@@ -280,7 +286,7 @@ def test_runs_take_the_kernel_that_was_asked_for_last(
         folder = cache.cache() / f"{number}"
         folder.mkdir(parents=True)
         (folder / "linux").touch()
-        Installed(folder, release, identity, digest, "", "gcc", "00").save()
+        Installed(folder, release, identity, digest, "", "gcc", EMPTY).save()
         os.utime(folder / "kernel.json", (number, number))
     assert find().release == "7.2.12-own"
     assert make.build(None, "", 1, lambda kernel: None)[0].release == "7.2.12"
@@ -292,8 +298,13 @@ def test_runs_take_the_kernel_that_was_asked_for_last(
 def test_a_kernel_is_kept_once_it_has_passed_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     cache.cache().mkdir(parents=True)
-    monkeypatch.setattr(source, "run", lambda command: command[-1] + "\n")
-    monkeypatch.setattr(source, "file_sum", lambda path: "00")
+
+    def run(command: list[str]) -> str:
+        if command[0] == "strip":
+            Path(command[2]).touch()
+        return command[-1] + "\n"
+
+    monkeypatch.setattr(source, "run", run)
 
     def trial(kernel: Installed) -> None:
         raise EngineError("ecf with lia brings 5 of 9 bytes")
@@ -302,7 +313,44 @@ def test_a_kernel_is_kept_once_it_has_passed_its_trial(tmp_path: Path, monkeypat
         make._install(
             tmp_path, tmp_path, "digest", "source", "", lambda kernel: make._try(kernel, trial, lambda *_: None)
         )
-    assert not cache.installed()
+    assert not list(cache.cache().iterdir())
+    first, again = (make._install(tmp_path, tmp_path, "digest", "source", "", lambda kernel: None) for _ in range(2))
+    assert first == again
+    assert [kernel.folder for kernel in cache.installed()] == list(cache.cache().iterdir()) == [first.folder]
+    first.require_own()
+    first.executable.require_intact()
+
+
+def test_a_kernel_that_was_changed_is_built_again(
+    tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (recipe.folder / "source.toml").write_text(SOURCES)
+    folder = cache.cache() / "0123"
+    folder.mkdir(parents=True)
+    (folder / "linux").touch()
+    kernel = Installed(folder, "7.2.12", recipe.pins()[0].identity, recipe.digest(), "", "gcc", EMPTY)
+    kernel.save()
+    assert make._built(recipe, "", None) == kernel
+    (folder / "linux").write_text("planted")
+    assert make._built(recipe, "", None) is None
+
+
+@pytest.mark.parametrize("place", [".", "kernel.json", "linux"])
+def test_a_kernel_that_others_can_change_is_not_run(
+    tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv(cache.RECIPE_VARIABLE, str(recipe.folder))
+    folder = cache.cache() / "0123"
+    folder.mkdir(parents=True)
+    (folder / "linux").touch()
+    Installed(folder, "7.2", "source", recipe.digest(), "", "gcc", EMPTY).save()
+    assert find().release == "7.2"
+    (folder / place).chmod(0o777)
+    with pytest.raises(Untrusted, match=r"others can write to .*0123.* `chmod go-w ") as caught:
+        find()
+    assert "\n" not in str(caught.value)
 
 
 def test_a_limit_of_zero_is_off_where_the_kernel_does_not_have_it() -> None:

@@ -1,5 +1,6 @@
 """The path manager in user space on the machine's own kernel."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,6 @@ SCRIPT = Path(__file__).with_name("late_paths.py")
 
 
 def test_a_connection_that_is_over_takes_no_subflow_and_nobody_minds(machine: Machine, tmp_path: Path) -> None:
-    command = [*NAMESPACES, sys.executable, str(SCRIPT), str(programs.build()), str(tmp_path)]
+    command = [*NAMESPACES, sys.executable, str(SCRIPT), os.fspath(programs.build()), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert (done.returncode, done.stderr) == (0, "")

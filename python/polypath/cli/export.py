@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -12,9 +11,13 @@ from polypath.cli.console import err
 from polypath.cli.errors import InputError
 from polypath.cli.options import Application
 from polypath.cli.write import require_new, require_not_read
+from polypath.engines import owned
 from polypath.formats import EXPORTERS, ExportError
 from polypath.results import OutputError, Recording, folder, layout
 from polypath.results.wording import counted
+
+#: Of the folder in which it is until it is whole.
+_PARTIAL = ".polypath-export-"
 
 
 def export(
@@ -50,17 +53,14 @@ def export(
     listed = folder.files(directory, folder.RUN) or {}
     require_not_read(out, *(directory / name for name in (layout.MANIFEST, *listed)))
     require_new(out)
-    partial = out.with_name(f".{out.name}.partial")
-    if exporter.folder:
-        partial.mkdir()
-    try:
-        count = exporter.write(recording, directory, partial, application)
-        partial.replace(out)
-    except ExportError as error:
-        raise OutputError(str(error)) from error
-    finally:
+    owned.clear(out.parent, _PARTIAL)
+    with owned.made(out.parent, _PARTIAL) as place:
+        partial = place / out.name
         if exporter.folder:
-            shutil.rmtree(partial, ignore_errors=True)
-        else:
-            partial.unlink(missing_ok=True)
+            partial.mkdir()
+        try:
+            count = exporter.write(recording, directory, partial, application)
+        except ExportError as error:
+            raise OutputError(str(error)) from error
+        partial.replace(out)
     err.print(f"{counted(count, exporter.what)} in {out}", markup=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from pathlib import Path
 from typing import Annotated
@@ -12,9 +13,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from polypath.cli.console import err, warn
 from polypath.cli.errors import BAD_INPUT, DONE
+from polypath.engines import trusted
 from polypath.engines.linux import kernel
 from polypath.engines.linux.kernel import KernelError
 from polypath.engines.linux.trial import trial
+from polypath.engines.trusted import Untrusted
 
 app = typer.Typer(
     add_completion=False,
@@ -69,21 +72,30 @@ def status(
     debug: _Debug = False,
     conformance: _Conformance = False,
 ) -> int:
-    """Say whether the kernel is built and up to date; exit code 2 where it is not.
+    """Say whether the kernel is built, up to date and as it was installed; exit code 2 where it is not.
 
     Example: `polypath kernel status`.
     """
     try:
         kernel.supported()
-        found = kernel.find(_variant(debug, conformance))
+        found = kernel.chosen(_variant(debug, conformance))
     except KernelError as error:
         typer.echo(str(error))
         return BAD_INPUT
-    typer.echo(f"Linux {found.release} (User Mode Linux), {found.binary.stat().st_size / 1e6:.1f} MB")
+    about = found.binary.stat()
+    typer.echo(f"Linux {found.release} (User Mode Linux), {about.st_size / 1e6:.1f} MB")
     typer.echo(f"  binary    {found.binary}")
     typer.echo(f"  source    {found.source}")
     typer.echo(f"  compiler  {found.compiler}")
     typer.echo(f"  sha256    {found.sha256}")
+    typer.echo(f"  owner     {trusted.owner(found.binary)}, mode {stat.S_IMODE(about.st_mode):04o}")
+    try:
+        found.require_own()
+        found.executable.require_intact()
+    except Untrusted as error:
+        typer.echo(f"  verdict   {error}")
+        return BAD_INPUT
+    typer.echo("  verdict   as it was installed")
     return DONE
 
 

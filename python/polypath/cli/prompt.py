@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from polypath.cli import signals
 from polypath.cli.console import printable
-from polypath.engines.namespaces.session import Session, keep
+from polypath.engines.namespaces.session import Gone, Session, keep
 from polypath.errors import PolypathError
 from polypath.results import UnknownName
 from polypath.scenario import Scenario, ScenarioError
@@ -45,7 +45,7 @@ class _Started:
 
 
 class Prompt(cmd.Cmd):
-    """Reads lines and does what they say, until `exit`, Ctrl-D or SIGTERM."""
+    """Reads lines and does what they say, until `exit`, Ctrl-D, SIGTERM or the network's end (Gone)."""
 
     doc_header = "Commands (help COMMAND explains one); HOST PROGRAM [ARGUMENT].. [&] runs a program on a host:"
     undoc_header = ""
@@ -86,6 +86,8 @@ class Prompt(cmd.Cmd):
     def onecmd(self, line: str) -> bool:
         try:
             left = bool(super().onecmd(line))
+        except Gone:
+            raise
         except PolypathError as error:
             self._say(" ".join(str(error).split()))
             return False

@@ -66,18 +66,19 @@ class LinuxEngine:
         end_ns = int(data["duration_ns"])
         with guest.folder(kernel, files, iperf3.executables(data) | commands.executables(data)) as folder:
             tail = commands.Tail(data, folder, options.output)
-            interrupted = guest.boot(
+            ended = guest.boot(
                 folder, int(data["seed"]), _memory(data, captured), tail.follow(lambda now: progress(now, end_ns))
             )
             tail.read()
             tables = Tables(job, folder / "out")
+            run.require_begun(ended, tables.end_ns)
             if options.captures != "none":
                 job.take_captures(folder / "out", options.directory)
             bare = tables.frames()
             commands.take(data, folder, options.programs)
             frames = with_segments(data, options, job.captured(folder / "out"), bare, tables.end_ns)
         sha256 = digest(frames if data["record"]["segments"] else bare)
-        outcome = Outcome(frames, sha256, tables.end_ns, interrupted, versions)
+        outcome = Outcome(frames, sha256, tables.end_ns, ended.interrupted, versions)
         return outcome.recording(self.name, plan, started)
 
     @contextmanager
@@ -96,7 +97,7 @@ class LinuxEngine:
             processor.reserved() as number,
             run.started(command, folder, number) as process,
         ):
-            yield Session(job, folder, process, still=True)
+            yield Session(job, folder, process, guest.judge, still=True)
 
 
 def translate(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
+import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,12 +15,15 @@ from polypath.engines.base import EngineError
 from polypath.engines.linux import processor
 from polypath.engines.linux.kernel import Installed, KernelError
 from polypath.engines.namespaces import programs, run
+from polypath.engines.trusted import Executable
 
 LIMIT = run.Limit("POLYPATH_LINUX_LIMIT", 600.0)
 
 _INIT = Path(__file__).with_name("init.sh")
 _PREFIX = "polypath-linux-"
 _NOBODY = 65534
+#: User Mode Linux where its memory's file gets no more room (arch/um/kernel/trap.c, relay_signal, of SIGBUS).
+_FULL = "Kernel mode signal 7"
 #: What a kernel prints when something in it is wrong.
 _TROUBLE = re.compile(
     r"\b(WARNING|BUG|KASAN|UBSAN|Oops|INFO):|Kernel panic|Oops|general protection|refcount_t"
@@ -26,22 +31,31 @@ _TROUBLE = re.compile(
 )
 
 
+#: Where User Mode Linux keeps the guest's memory in a file that it maps executable, unless TMPDIR names another folder
+#: (arch/um/os-Linux/mem.c, choose_tempdir and check_tmpexec).
+_MEMORY = Path("/dev/shm")
+#: What setpriv cannot do without.
+_CAPABILITIES = {"setresuid": "CAP_SETUID", "setresgid": "CAP_SETGID", "setgroups": "CAP_SETGID"}
+
+
 def folder(
-    kernel: Installed, files: Mapping[str, str], executables: Mapping[str, Path]
+    kernel: Installed, files: Mapping[str, str], executables: Mapping[str, Executable]
 ) -> AbstractContextManager[Path]:
-    """The run's folder with everything in it, as an unprivileged user's."""
+    """The run's folder with everything in it, for an unprivileged user."""
     programs.require_tools("linux")
-    owner = _NOBODY if os.geteuid() == 0 else None
-    return run.folder(_PREFIX, files, {**executables, "linux": kernel.binary, "init": _INIT}, owner)
+    user = _NOBODY if os.geteuid() == 0 else None
+    own = {"linux": kernel.executable, "init": Executable(_INIT)}
+    return run.folder(_PREFIX, files, {**executables, **own}, user)
 
 
-def boot(path: Path, seed: int, memory_mb: int, progress: Callable[[int], None]) -> bool:
-    """Runs the guest to its end. True where Ctrl-C ended it. Raises EngineError with the guest's last words."""
+def boot(path: Path, seed: int, memory_mb: int, progress: Callable[[int], None]) -> run.Ended:
+    """Runs the guest to its end, or until Ctrl-C. Raises EngineError with the guest's last words."""
     with processor.reserved() as number:
         ended = run.follow(command(seed, memory_mb), path, LIMIT, progress, number)
     if not ended.interrupted:
-        _judge(ended)
-    return ended.interrupted
+        judge(ended)
+        run.require_end(ended, path, "the guest (`polypath kernel status` checks its kernel)")
+    return ended
 
 
 def command(seed: int, memory_mb: int) -> list[str]:
@@ -52,6 +66,7 @@ def command(seed: int, memory_mb: int) -> list[str]:
         # before 6.13 a guest's program inherits the C library's area for restartable sequences, and dies of it
         "env",
         "GLIBC_TUNABLES=glibc.pthread.rseq=0",
+        *_memory(),
         "./linux",
         f"mem={memory_mb}M",
         "rootfstype=hostfs",
@@ -70,13 +85,38 @@ def command(seed: int, memory_mb: int) -> list[str]:
     ]
 
 
-def _judge(ended: run.Ended) -> None:
+def judge(ended: run.Ended) -> None:
+    """Raises EngineError with what the guest's kernel, or what runs in or before it, complained about."""
     trouble = [line for line in ended.log if _TROUBLE.search(line)]
+    if any(_FULL in line for line in trouble):
+        raise EngineError(
+            f"{_memory_folder()} ran full, where the guest's memory is; give it more room, such as by "
+            "`mount -o remount,size=2G` of it or `docker run --shm-size=2g`"
+        )
     if trouble:
         raise EngineError(f"the guest's kernel complained: {trouble[0]}")
-    run.judge(ended)
-    if ended.code != 0 and not ended.log:
-        raise EngineError(f"the guest did not boot (exit code {ended.code})")
+    run.complain(ended)
+    for line in ended.log:
+        if ended.code != 0 and line.startswith("setpriv:"):
+            needed = next((name for call, name in _CAPABILITIES.items() if call in line), "more rights")
+            raise EngineError(
+                f"as root, engine linux gives up root's rights, for which it needs {needed} ({line}); "
+                "grant it, or start polypath as an ordinary user"
+            )
+
+
+def _memory() -> list[str]:
+    """Has the guest's memory in the run's folder, which may be slow, where its usual place does not do."""
+    return [] if _memory_folder() == _MEMORY else ["TMPDIR=."]
+
+
+def _memory_folder() -> Path:
+    needed = stat.S_IWOTH | stat.S_IXOTH
+    try:
+        usable = _MEMORY.stat().st_mode & needed == needed and not run.is_noexec(_MEMORY)
+    except OSError:
+        usable = False
+    return _MEMORY if usable else Path(tempfile.gettempdir())
 
 
 def _restrictions() -> list[str]:

@@ -19,8 +19,8 @@ echo 1000000 >/proc/sys/net/core/netdev_max_backlog
 cd /run/job || exit
 if sh -e ./setup.sh; then
 	[ ! -e ask ] || exec ./guest shell hold
-	./guest run job
-	sh ./collect.sh
+	./guest run job && sh -e ./collect.sh
+	echo "$?" >outcome
 else
 	echo 'setup failed'
 fi

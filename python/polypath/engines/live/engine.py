@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import platform
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from polypath import folders
+from polypath.engines import owned
 from polypath.engines.base import Captures, EngineError, Options, Outcome, Progress, no_progress
 from polypath.engines.live.machine import NAMESPACES, Machine, MachineKernel, probe
 from polypath.engines.live.simulated import Simulated
@@ -21,6 +20,7 @@ from polypath.engines.namespaces.segments import captures_for, with_segments
 from polypath.engines.namespaces.session import FILES, Session, network
 from polypath.engines.namespaces.tables import Tables, digest
 from polypath.engines.namespaces.wires import Netem
+from polypath.engines.trusted import Executable
 from polypath.results import Recording
 from polypath.scenario import Plan
 
@@ -28,6 +28,8 @@ LIMIT = run.Limit("POLYPATH_LIVE_LIMIT", 600.0)
 
 _INIT = Path(__file__).with_name("init.sh")
 _PREFIX = "polypath-live-"
+#: What a run's process is called.
+_WHOSE = "the process of the run's namespaces"
 #: What a run takes besides its own time, at most.
 _MORE_S = 30.0
 #: A session has no end of its own: ten years.
@@ -50,7 +52,7 @@ class LiveEngine:
         _require_time(end_ns / 1e9)
         machine = probe()
         job, files = _translate(data, captures_for(data, options).captures, machine)
-        executables = {"init": _INIT, **iperf3.executables(data), **commands.executables(data)}
+        executables = {"init": Executable(_INIT), **iperf3.executables(data), **commands.executables(data)}
         with _alone(), run.folder(_PREFIX, files, executables, None) as folder:
             tail = commands.Tail(data, folder, options.output)
             ended = run.follow(
@@ -61,10 +63,10 @@ class LiveEngine:
             )
             tail.read()
             if not ended.interrupted:
-                run.judge(ended)
-                if ended.code != 0:
-                    raise EngineError(f"the run's namespaces ended early: {ended.last_words()}")
+                run.complain(ended)
+                run.require_end(ended, folder, _WHOSE)
             tables = Tables(job, folder / "out")
+            run.require_begun(ended, tables.end_ns)
             if options.captures != "none":
                 job.take_captures(folder / "out", options.directory)
             commands.take(data, folder, options.programs)
@@ -84,12 +86,12 @@ class LiveEngine:
         data = {**network(plan.data), "duration_ns": _FOR_EVER_NS}
         job, files = _translate(data, "hosts", probe())
         files |= FILES | commands.names(data)
-        executables = {"init": _INIT, iperf3.PRELOAD: programs.library("mptcp")}
+        executables = {"init": Executable(_INIT), iperf3.PRELOAD: programs.library("mptcp")}
         with (
             run.folder(_PREFIX, files, executables, None) as folder,
             run.started([*NAMESPACES, "./init"], folder) as process,
         ):
-            yield Session(job, folder, process, still=False)
+            yield Session(job, folder, process, run.complain, still=False)
 
 
 def _wall(seconds: float) -> run.Limit:
@@ -112,14 +114,9 @@ def _require_time(seconds: float) -> None:
         )
 
 
-@contextmanager
-def _alone() -> Iterator[None]:
-    """One run at a time: two would take each other's time."""
-    folder = folders.cache()
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "live.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def _alone() -> AbstractContextManager[None]:
+    """One run at a time: two would take each other's time. Raises EngineError."""
+    return owned.alone(programs.own() / "live.lock")
 
 
 def _simulated(tally: Path) -> str:

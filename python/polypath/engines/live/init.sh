@@ -19,9 +19,10 @@ if [ -e carry.sh ]; then
 	. ./origin
 fi
 [ ! -e ask ] || exec ./guest shell
-./guest run job
-sh ./collect.sh
+./guest run job && sh -e ./collect.sh
+outcome=$?
 if [ "$carrier" ]; then
 	kill -TERM "$carrier"
-	wait "$carrier"
+	wait "$carrier" || outcome=$?
 fi
+echo "$outcome" >outcome

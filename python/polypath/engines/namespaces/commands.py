@@ -15,6 +15,7 @@ from polypath.engines.base import EngineError, Output
 from polypath.engines.namespaces import programs
 from polypath.engines.namespaces.iperf3 import PRELOAD
 from polypath.engines.namespaces.topology import namespace
+from polypath.engines.trusted import Executable
 from polypath.results import layout
 from polypath.units import nearest
 
@@ -106,7 +107,7 @@ def lines(plan: Plan) -> Iterator[tuple[int, str, str]]:
         yield begin, "app" if waited else "helper", f"{namespace(program['host'])} {words}"
 
 
-def executables(plan: Plan) -> dict[str, Path]:
+def executables(plan: Plan) -> dict[str, Executable]:
     """Files that the run's folder needs for them, by name. Raises EngineError."""
     mptcp = any(program["transport"] == "mptcp" for program in used(plan))
     return {PRELOAD: programs.library("mptcp")} if mptcp else {}

@@ -7,11 +7,11 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import programs
+from polypath.engines.trusted import Executable
 
 NAME = "iperf3"
 #: In the run's folder: makes Multipath TCP of the sockets of an iperf3 that has no flag for it.
@@ -42,7 +42,7 @@ def work(plan: Mapping[str, Any], application: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def executables(plan: Mapping[str, Any]) -> dict[str, Path]:
+def executables(plan: Mapping[str, Any]) -> dict[str, Executable]:
     """Files that the run's folder needs for it, by name. Raises EngineError."""
     used = any(plays(application) and application["transport"] == "mptcp" for application in plan["applications"])
     return {PRELOAD: programs.library("mptcp")} if used and flag() is None else {}

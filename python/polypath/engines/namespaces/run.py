@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -15,51 +14,92 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from polypath.engines import owned
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import programs
+from polypath.engines.trusted import Executable
 
 _LOG_LINES = 8
+#: In the run's folder: the exit code of the job with all that belongs to it, which the first program writes last.
+OUTCOME = "outcome"
 
 #: Becomes the command, beside a guard that ends it, removes its folder and kills the process group when whoever holds
 #: the pipe to it is gone, however early: a signal on the parent's death misses a parent that died before it was asked
-#: for, and children that a killed guest leaves stopped.
+#: for, and children that a killed guest leaves stopped. A folder that took the place of its own stays.
 _GUARDED = (
-    'exec 3<&0 </dev/null; { read -r _ <&3; kill -KILL $$; rm -rf -- "$PWD"; kill -KILL 0; } >/dev/null 2>&1 & '
-    'exec 3<&- && exec "$@"'
+    'exec 3<&0 </dev/null; { read -r _ <&3; kill -KILL $$; [ . -ef "$PWD" ] && rm -rf -- "$PWD"; kill -KILL 0; } '
+    '>/dev/null 2>&1 & exec 3<&- && exec "$@"'
 )
 
 
 @contextmanager
-def folder(prefix: str, files: Mapping[str, str], executables: Mapping[str, Path], owner: int | None) -> Iterator[Path]:
+def folder(
+    prefix: str, files: Mapping[str, str], executables: Mapping[str, Executable], guest: int | None
+) -> Iterator[Path]:
     """The run's folder with everything in it; gone afterwards, and what is left by one that was killed at the next.
 
-    `executables` are copied into it by name, besides the applications; `owner` gets it all.
+    `executables` are copied into it by name, besides the applications; `guest` is the user and the group that gets all
+    but the folder itself, in which it may write. Raises EngineError.
     """
-    _sweep(prefix)
+    temporary = Path(tempfile.gettempdir())
+    owned.clear(temporary, prefix)
     program = programs.build()
-    path = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-"))
-    try:
-        (path / "out").mkdir()
-        for name, source in {**executables, programs.NAME: program}.items():
-            shutil.copyfile(source, path / name)
-            (path / name).chmod(0o755)
-        for name, text in files.items():
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_text(text, encoding="utf-8")
-        if owner is not None:
-            for entry in (path, *path.rglob("*")):
-                os.chown(entry, owner, owner)
+    with contextlib.ExitStack() as stack:
+        try:
+            path = stack.enter_context(owned.made(temporary, f"{prefix}{os.getpid()}-"))
+            _require_executable(path)
+            _fill(path, files, {**executables, programs.NAME: program}, guest)
+        except OSError as error:
+            raise EngineError(f"cannot make the run's folder in {temporary}: {error.strerror or error}") from error
         yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
 
 
-def _sweep(prefix: str) -> None:
-    """Removes folders of runs whose process is gone."""
-    for path in Path(tempfile.gettempdir()).glob(f"{prefix}*-*"):
-        owner = path.name.removeprefix(prefix).partition("-")[0]
-        if owner.isdigit() and not Path("/proc", owner).exists():
-            shutil.rmtree(path, ignore_errors=True)
+def _fill(path: Path, files: Mapping[str, str], executables: Mapping[str, Executable], guest: int | None) -> None:
+    (path / "out").mkdir()
+    for name, source in executables.items():
+        source.copy(path / name)
+    for name, text in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text, encoding="utf-8")
+    if guest is not None:
+        _hand_over(path, guest)
+
+
+def _hand_over(path: Path, guest: int) -> None:
+    """Gives all but the folder itself to a user and group, which may write in it."""
+    try:
+        for entry in path.rglob("*"):
+            if entry.name != owned.MARKER:
+                os.chown(entry, guest, guest)
+        os.chown(path, -1, guest)
+    except PermissionError as error:
+        raise EngineError(
+            f"as root, a run gives its files to user {guest}, for which it needs CAP_CHOWN ({error.strerror}); "
+            "grant it, or start polypath as an ordinary user"
+        ) from error
+    path.chmod(0o1770)
+
+
+def is_noexec(path: Path) -> bool:
+    """Whether nothing in that file system may be executed. Raises OSError."""
+    return bool(os.statvfs(path).f_flag & os.ST_NOEXEC)
+
+
+def _require_executable(path: Path) -> None:
+    if is_noexec(path):
+        mount = next(each for each in path.parents if each.is_mount())
+        raise EngineError(
+            f"{mount} is mounted noexec, and a run executes programs from its folder there; name another folder by "
+            f"TMPDIR, or `mount -o remount,exec {mount}`"
+        )
+
+
+#: What usually kills a process.
+_CAUSES: Mapping[int, str] = {
+    signal.SIGKILL: "as the system does where memory runs out (dmesg tells); leave it more",
+    signal.SIGBUS: "as the system does where the file system that holds its memory is full; give it more room",
+    signal.SIGXCPU: "as the system does at a limit of processor time (ulimit -t); raise it",
+}
 
 
 @dataclass(frozen=True)
@@ -92,6 +132,14 @@ class Ended:
 
     def last_words(self) -> str:
         return " | ".join(self.log[-_LOG_LINES:]) or "none"
+
+    def how(self) -> str:
+        """In words, with what usually does it."""
+        if self.code is None or self.code >= 0:
+            return f"ended too early with exit code {self.code}"
+        name = signal.Signals(-self.code).name if -self.code in set(signal.Signals) else "unknown"
+        cause = _CAUSES.get(-self.code)
+        return f"was killed by signal {-self.code} ({name})" + (f", {cause}" if cause else "")
 
 
 def follow(
@@ -159,15 +207,15 @@ def _read(process: subprocess.Popen[bytes], limit: Limit, ended: Ended, progress
         while True:
             left = ends - time.monotonic()
             if left <= 0:
-                raise EngineError(
-                    f"the run was ended after {seconds:g} s on the wall ({limit.variable} changes that); "
-                    f"its last words: {ended.last_words()}"
-                )
+                raise _too_long(seconds, limit, ended)
             if not selector.select(min(left, 1.0)):
                 continue
             chunk = os.read(process.stdout.fileno(), 1 << 16)
             if not chunk:
-                process.wait(timeout=max(left, 1.0))
+                try:
+                    process.wait(timeout=max(left, 1.0))
+                except subprocess.TimeoutExpired:
+                    raise _too_long(seconds, limit, ended) from None
                 return
             *lines, rest = (rest + chunk).split(b"\n")
             for raw in lines:
@@ -179,6 +227,13 @@ def _read(process: subprocess.Popen[bytes], limit: Limit, ended: Ended, progress
                     ended.log.append(line)
 
 
+def _too_long(seconds: float, limit: Limit, ended: Ended) -> EngineError:
+    return EngineError(
+        f"the run was ended after {seconds:g} s on the wall ({limit.variable} changes that); "
+        f"its last words: {ended.last_words()}"
+    )
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -188,10 +243,31 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-def judge(ended: Ended) -> None:
+def complain(ended: Ended) -> None:
     """Raises EngineError with what the scripts or the applications complained about."""
     complaints = [line for line in ended.log if line.startswith(("guest:", "setup failed"))]
     if "setup failed" in complaints:
         raise EngineError(f"the network could not be set up: {ended.last_words()}")
     if complaints:
         raise EngineError(complaints[0])
+
+
+def require_end(ended: Ended, path: Path, whose: str) -> None:
+    """Raises EngineError unless the process ended well and left the outcome of a job that did.
+
+    What was printed says nothing: a run is a result because its last step said that all others succeeded.
+    """
+    if ended.code != 0:
+        raise EngineError(f"{whose} {ended.how()}; its last words: {ended.last_words()}")
+    try:
+        outcome = (path / OUTCOME).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        raise EngineError(f"{whose} ended before its run was over; its last words: {ended.last_words()}") from None
+    if outcome != "0":
+        raise EngineError(f"the run's programs ended with exit code {outcome}; last words: {ended.last_words()}")
+
+
+def require_begun(ended: Ended, end_ns: int) -> None:
+    """Raises KeyboardInterrupt where Ctrl-C came before the run had anything to tell: that is no result."""
+    if ended.interrupted and end_ns <= 0:
+        raise KeyboardInterrupt

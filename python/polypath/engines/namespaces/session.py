@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from polypath.engines.base import EngineError
-from polypath.engines.namespaces import commands, logs
+from polypath.engines.namespaces import commands, logs, run
 from polypath.engines.namespaces.job import Job
 from polypath.engines.namespaces.paths import clients
 from polypath.engines.namespaces.topology import namespace
@@ -27,6 +27,16 @@ ASK: Final = "ask"
 FILES: Final[dict[str, str]] = {f"{ASK}/0": ""}
 _MARK: Final = b"\x1e"
 _CHUNK: Final = 1 << 16
+#: How what has no handler for SIGTERM yet ends by it.
+_TERMINATED: Final = 128 + signal.SIGTERM
+#: Bytes of what was printed that an error is made of.
+_LAST_WORDS: Final = 1 << 14
+#: How long a process may take to end that has closed its output.
+_END_S: Final = 10.0
+
+
+class Gone(EngineError):
+    """The network's process ended; nothing more can be asked of it."""
 
 
 def network(plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,7 +53,15 @@ def nothing(printed: bytes) -> None:
 class Session:
     """The process in which the network is. `still`: it is stopped while it has nothing to do, so that time is, too."""
 
-    def __init__(self, job: Job, folder: Path, process: subprocess.Popen[bytes], still: bool) -> None:
+    def __init__(
+        self,
+        job: Job,
+        folder: Path,
+        process: subprocess.Popen[bytes],
+        judge: Callable[[run.Ended], None],
+        still: bool,
+    ) -> None:
+        """Raises EngineError where the network does not come up; `judge` does where it knows why the process ended."""
         self.job = job
         self.plan = job.plan
         self.folder = folder
@@ -51,14 +69,14 @@ class Session:
         #: Of the network, since it came up.
         self.now_ns = 0
         self._process = process
+        self._judge = judge
         self._number = 0
         self._rest = b""
+        #: What the process said last.
+        self._said = b""
         self._programs = 0
         self._stops = 0
-        said: list[bytes] = []
-        self._wait(said.append)
-        if said and b"setup failed" in b"".join(said):
-            raise EngineError(f"the network could not be set up: {_words(said)}")
+        self._wait(nothing)
         for _, kind, rest in job.managers():
             self._ask(["start" if kind == "helper" else kind, *rest.split()], nothing)
 
@@ -77,8 +95,10 @@ class Session:
         return self._ask(["start", namespace(node), *options], nothing), self.folder / folder
 
     def stop(self, number: int) -> None:
-        """Ends what was started."""
-        self._ask(["stop", str(number)], nothing)
+        """Ends what was started. Raises EngineError where it had ended by itself, and badly."""
+        code = self._ask(["stop", str(number)], nothing)
+        if code not in (0, _TERMINATED):
+            raise EngineError(f"it had ended before, with exit code {code}, and what it left may be incomplete")
 
     def part(self, node: int, words: Sequence[str], printed: Printed = nothing) -> int:
         """Runs a part of the guest's programs on a host; its exit code."""
@@ -128,8 +148,8 @@ class Session:
         return place, ["program", f"folder={place}", f"name={name}", f"mptcp={int(mptcp)}", "work=shell"]
 
     def _own(self, path: Path) -> None:
-        """Gives a new folder to the user that the run's folder belongs to."""
-        about = self.folder.stat()
+        """Gives a new folder to the user that what is in the run's folder belongs to."""
+        about = (self.folder / ASK).stat()
         if about.st_uid != os.geteuid():
             for each in (path.parent, path, *path.iterdir()):
                 os.chown(each, about.st_uid, about.st_gid)
@@ -141,7 +161,7 @@ class Session:
         partial.write_text(commands.joined(words), encoding="utf-8", errors="surrogateescape")
         partial.rename(asked)
         if self.still:
-            os.kill(self._process.pid, signal.SIGCONT)
+            self._process.send_signal(signal.SIGCONT)
         return self._wait(printed)
 
     def _wait(self, printed: Printed) -> int:
@@ -162,6 +182,7 @@ class Session:
                 before, mark, after = self._rest.partition(_MARK)
                 if before:
                     self._rest = mark + after
+                    self._said = (self._said + before)[-_LAST_WORDS:]
                     printed(before.replace(b"\r\n", b"\n") if self.still else before)
                 if mark and b"\n" in after:
                     line, _, self._rest = after.partition(b"\n")
@@ -169,14 +190,26 @@ class Session:
                     if number == self._number:
                         self.now_ns = now_ns
                         if self.still:
-                            os.kill(self._process.pid, signal.SIGSTOP)
+                            self._process.send_signal(signal.SIGSTOP)
                         return value
                     continue
                 selector.select()
                 chunk = os.read(self._process.stdout.fileno(), _CHUNK)
                 if not chunk:
-                    raise EngineError("the network is gone: its process ended")
+                    raise self._gone()
                 self._rest += chunk
+
+    def _gone(self) -> Gone:
+        """Why the process ended, which it has no reason to."""
+        lines = [line.strip() for line in self._said.decode("utf-8", "replace").splitlines() if line.strip()]
+        try:
+            ended = run.Ended(lines, self._process.wait(_END_S))
+            self._judge(ended)
+        except subprocess.TimeoutExpired:
+            return Gone("the network is gone: its process says nothing more")
+        except EngineError as error:
+            return Gone(str(error))
+        return Gone(f"the network is gone: its process {ended.how()}; its last words: {ended.last_words()}")
 
     def ping(self, source: int, destination: int, count: int) -> list[int | None]:
         """Round-trip times in ns of ICMP echo requests, one a second, to a host's first address; None: no answer.

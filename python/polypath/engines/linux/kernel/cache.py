@@ -14,7 +14,9 @@ from pathlib import Path
 
 import polypath
 from polypath import folders
+from polypath.engines import trusted
 from polypath.engines.base import EngineError
+from polypath.engines.trusted import Executable
 
 #: Names a folder with config.fragment, patches/ and net/mptcp/ in place of the repository's.
 RECIPE_VARIABLE = "POLYPATH_KERNEL_RECIPE"
@@ -114,6 +116,22 @@ class Installed:
         return self.folder / _BINARY
 
     @property
+    def executable(self) -> Executable:
+        """The binary with the hash that was recorded when it was installed."""
+        return Executable(self.binary, self.sha256, self._remedy)
+
+    def require_own(self) -> None:
+        """Raises Untrusted where another user could have put one of its files there."""
+        root = folders.cache() if self.folder.is_relative_to(folders.cache()) else self.folder
+        for path in (self.description, self.binary):
+            trusted.require_own(path, root, self._remedy)
+
+    @property
+    def _remedy(self) -> str:
+        command = "polypath kernel build" + (f" --{self.variant}" if self.variant else "")
+        return f"run `{command}`" if self.folder.is_relative_to(folders.cache()) else f"install {PACKAGE} again"
+
+    @property
     def description(self) -> Path:
         """The file that says all this."""
         return self.folder / _DESCRIPTION
@@ -121,6 +139,7 @@ class Installed:
     def save(self) -> None:
         data = {name: value for name, value in asdict(self).items() if name != "folder"}
         self.description.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+        self.description.chmod(0o644)
 
     def choose(self) -> None:
         """Makes it the one that runs take, where several are of the present recipe."""
@@ -165,8 +184,9 @@ def _readable(paths: Iterable[Path]) -> Iterable[Installed]:
             yield kernel
 
 
-def find(variant: str = "") -> Installed:
-    """The kernel of the present recipe. Raises KernelError, with the way out, where there is none."""
+def chosen(variant: str = "") -> Installed:
+    """The kernel of the present recipe, whoever put it there. Raises KernelError, with the way out, where there is
+    none."""
     kernels = [kernel for kernel in installed() if kernel.variant == variant]
     wanted = recipe()
     if wanted is None:
@@ -179,3 +199,11 @@ def find(variant: str = "") -> Installed:
     command = "polypath kernel build" + (f" --{variant}" if variant else "")
     state = "is out of date" if kernels else "is not built yet"
     raise KernelError(f"the kernel of engine linux {state}; run `{command}`")
+
+
+def find(variant: str = "") -> Installed:
+    """The kernel of the present recipe, to be run; its content is looked at when it is copied to be executed. Raises
+    KernelError as `chosen`, and Untrusted where another user could have put it there."""
+    kernel = chosen(variant)
+    kernel.require_own()
+    return kernel

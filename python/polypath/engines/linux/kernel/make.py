@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import platform
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
+from polypath.engines import owned
 from polypath.engines.base import EngineError
 from polypath.engines.linux.kernel import source as sources
 from polypath.engines.linux.kernel.cache import VARIANTS, Installed, KernelError, Recipe, cache, installed, key, recipe
 from polypath.engines.linux.kernel.tree import Tree
 from polypath.engines.namespaces import programs
+from polypath.engines.trusted import Untrusted
 
 #: Called with what is being done, and with the steps done so far and in all (0: not known).
 Progress = Callable[[str, int, int], None]
@@ -35,6 +35,8 @@ _TOOLS = {
     "xz": "xz-utils",
 }
 _LOG = "build.log"
+#: Of the folder in which a kernel is until it has passed its trial.
+_PARTIAL = "new-"
 #: Lines that a whole build prints, for the progress bar only.
 _STEPS = 1500
 #: Who built when, where and how often is in a kernel's version, and the version in its entropy (drivers/char/random.c,
@@ -82,8 +84,7 @@ def build(
     _require_tools()
     progress("compiling the applications", 0, 0)
     programs.build()
-    cache().mkdir(parents=True, exist_ok=True)
-    with _alone(cache()):
+    with owned.alone(programs.own("kernel") / "lock"):
         if own is not None:
             return _made(own, wanted, variant, jobs, trial, progress), True
         pins = wanted.pins()
@@ -100,13 +101,22 @@ def build(
 
 
 def _built(wanted: Recipe, variant: str, own: sources.Source | None) -> Installed | None:
-    """The kernel that is there: of the person's own source, or of the best pin."""
+    """The kernel that is there as it was installed: of the person's own source, or of the best pin."""
     digest = wanted.digest(variant)
-    fitting = [kernel for kernel in reversed(installed()) if kernel.recipe == digest]
+    fitting = [kernel for kernel in reversed(installed()) if kernel.recipe == digest and _is_intact(kernel)]
     if own is not None:
         return next((kernel for kernel in fitting if kernel.source == own.identity), None)
     ranked = [kernel for pin in wanted.pins() for kernel in fitting if pin.is_of(kernel.source)]
     return ranked[0] if ranked else None
+
+
+def _is_intact(kernel: Installed) -> bool:
+    try:
+        kernel.require_own()
+        kernel.executable.require_intact()
+    except Untrusted:
+        return False
+    return True
 
 
 def _made(
@@ -151,14 +161,6 @@ def _require_tools() -> None:
     missing = sorted({package for tool, package in _TOOLS.items() if shutil.which(tool) is None})
     if missing:
         raise KernelError(f"building the kernel needs {', '.join(missing)} (apt-get install {' '.join(missing)})")
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One build at a time."""
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _make(tree: Path, objects: Path) -> list[str]:
@@ -234,21 +236,22 @@ def _install(
     tree: Path, objects: Path, digest: str, source: str, variant: str, trial: Callable[[Installed], None]
 ) -> Installed:
     folder = cache() / key(digest, source)
-    partial = folder.with_name(f"{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    sources.run(["strip", "-o", str(partial / "linux"), str(objects / "linux")])
-    kernel = Installed(
-        folder=partial,
-        release=sources.run([*_make(tree, objects), "-s", "kernelrelease"]).strip(),
-        source=source,
-        recipe=digest,
-        variant=variant,
-        compiler=sources.run(["gcc", "--version"]).splitlines()[0],
-        sha256=sources.file_sum(partial / "linux"),
-    )
-    trial(kernel)
-    kernel.save()
-    shutil.rmtree(folder, ignore_errors=True)
-    partial.replace(folder)
+    owned.clear(cache(), _PARTIAL)
+    with owned.made(cache(), _PARTIAL) as place:
+        partial = place / "kernel"
+        partial.mkdir(mode=0o755)
+        sources.run(["strip", "-o", str(partial / "linux"), str(objects / "linux")])
+        (partial / "linux").chmod(0o755)
+        kernel = Installed(
+            folder=partial,
+            release=sources.run([*_make(tree, objects), "-s", "kernelrelease"]).strip(),
+            source=source,
+            recipe=digest,
+            variant=variant,
+            compiler=sources.run(["gcc", "--version"]).splitlines()[0],
+            sha256=sources.file_sum(partial / "linux"),
+        )
+        trial(kernel)
+        kernel.save()
+        owned.replace(partial, folder, place)
     return Installed.load(folder)

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from polypath.engines import owned
 from polypath.engines.linux.kernel.cache import KernelError, Pin
 
 Say = Callable[[str], None]
 
+#: Of the folder in which a source is until it is whole.
+_PARTIAL = "source-"
 #: The size of Debian's source package and of what comes out of it, roughly, in bytes.
 _ROOM = 3 * 1024**3
 #: Debian's own keys; where the file is missing, those that apt trusts anyway. The package's hash is pinned besides.
@@ -39,21 +42,20 @@ class Source:
         to.parent.mkdir(parents=True, exist_ok=True)
         if shutil.disk_usage(to.parent).free < _ROOM:
             raise KernelError(f"the kernel's source and objects need 3 GB in {to.parent}")
-        partial = to.with_name(f"{to.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir()
-        if self.path.is_dir():
-            run(["cp", "-a", "--reflink=auto", f"{self.path}/.", str(partial)])
-        elif self.member is None:
-            run(["tar", "-xf", str(self.path), "-C", str(partial), "--strip-components=1"])
-        else:
-            pipeline = 'dpkg-deb --fsys-tarfile "$1" | tar -xO "./$2" | tar -xJ -C "$3" --strip-components=1'
-            run(["sh", "-c", pipeline, "sh", str(self.path), self.member, str(partial)])
-        if not (partial / "arch" / "um").is_dir():
-            shutil.rmtree(partial)
-            raise KernelError(f"{self.path} is no kernel source with arch/um")
-        shutil.rmtree(to, ignore_errors=True)
-        partial.replace(to)
+        owned.clear(to.parent, _PARTIAL)
+        with owned.made(to.parent, _PARTIAL) as place:
+            partial = place / "tree"
+            partial.mkdir()
+            if self.path.is_dir():
+                run(["cp", "-a", "--reflink=auto", f"{self.path}/.", str(partial)])
+            elif self.member is None:
+                run(["tar", "-xf", str(self.path), "-C", str(partial), "--strip-components=1"])
+            else:
+                pipeline = 'dpkg-deb --fsys-tarfile "$1" | tar -xO "./$2" | tar -xJ -C "$3" --strip-components=1'
+                run(["sh", "-c", pipeline, "sh", str(self.path), self.member, str(partial)])
+            if not (partial / "arch" / "um").is_dir():
+                raise KernelError(f"{self.path} is no kernel source with arch/um")
+            owned.replace(partial, to, place)
 
 
 def given(path: Path) -> Source:
@@ -104,9 +106,9 @@ def _download(folder: Path, pin: Pin, version: str | None, say: Say) -> Path:
     wanted = f"{pin.package} {version or 'of any release'}"
     reasons = []
     for uri in _mirrors():
-        options = _private_apt(folder / "apt", uri, pin.suite)
         say(f"asking {uri} for {wanted}")
         with TemporaryDirectory(dir=folder) as name:
+            options = _private_apt(Path(name) / "apt", uri, pin.suite)
             try:
                 run(["apt-get", *options, "-q", "update"])
                 run(
@@ -116,8 +118,6 @@ def _download(folder: Path, pin: Pin, version: str | None, say: Say) -> Path:
             except KernelError as error:
                 reasons.append(str(error))
                 continue
-            finally:
-                shutil.rmtree(folder / "apt", ignore_errors=True)
             (package,) = Path(name).glob("*.deb")
             if version is not None and file_sum(package) != pin.sha256:
                 raise KernelError(f"{wanted} from {uri} has not the hash in source.toml")

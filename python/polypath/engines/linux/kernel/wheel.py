@@ -30,7 +30,9 @@ and what `polypath_linux/source` in this package holds: configuration, patches a
 
 
 def pack(kernel: Installed, into: Path) -> Path:
-    """Writes the wheel of a kernel of the present recipe and returns its path. Raises KernelError."""
+    """Writes the wheel of a kernel of the present recipe and returns its path. Raises KernelError, and Untrusted where
+    the kernel is not what was installed."""
+    kernel.executable.require_intact()
     wanted = recipe()
     if wanted is None:
         raise KernelError(

@@ -159,6 +159,25 @@ void *allocate(size_t size)
 	return memory;
 }
 
+static struct lines {
+	FILE *file;
+	const char *path;
+} *lines;
+static size_t lines_open;
+
+/* What could not be written is missing, which whoever reads the file cannot know. */
+static void close_lines(void)
+{
+	for (size_t i = 0; i < lines_open; i++) {
+		bool bad = ferror(lines[i].file);
+
+		if (!fclose(lines[i].file) && !bad)
+			continue;
+		fprintf(stderr, "guest: %s cannot be written: is the disk full?\n", lines[i].path);
+		_exit(1);
+	}
+}
+
 FILE *open_lines(const char *path)
 {
 	FILE *file = fopen(path, "we");
@@ -166,6 +185,12 @@ FILE *open_lines(const char *path)
 	if (!file)
 		die("%s: %s", path, strerror(errno));
 	setvbuf(file, NULL, _IOLBF, 1 << 16);
+	if (!lines_open)
+		atexit(close_lines);
+	lines = realloc(lines, (lines_open + 1) * sizeof(*lines));
+	if (!lines)
+		die("no memory");
+	lines[lines_open++] = (struct lines){ file, path };
 	return file;
 }
 

@@ -59,7 +59,7 @@ char *hex_option(int count, char **argument, const char *name);
 /* Memory, or the process ends. */
 void *allocate(size_t size);
 
-/* Opens a file for lines that appear at once. */
+/* Opens a file for lines that appear at once; it stays open. The exit code is 1 where some could not be written. */
 FILE *open_lines(const char *path);
 
 /* An IPv4 or IPv6 address in text with a port; returns its length. */

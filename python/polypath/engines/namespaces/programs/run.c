@@ -8,7 +8,8 @@
  *   end TIME APPS                  the run ends then at the latest, or when so many apps have ended
  * A server (side=server log=) is not waited for once its client, whose log is named alike, has failed.
  * TIME is in nanoseconds since the origin; programs of a negative time are started before it. Progress goes to
- * standard output. At the end a process POLYPATH_CARRIER of the environment gets SIGUSR1.
+ * standard output. At the end a process POLYPATH_CARRIER of the environment gets SIGUSR1. The exit code is 0 where no program and no
+ * event failed.
  */
 
 #define _GNU_SOURCE
@@ -34,8 +35,14 @@ static struct {
 	bool app;
 	/* of a server: its client's log */
 	char *client;
+	/* which part of the programs it is */
+	char *part;
 } child[MAX_CHILDREN];
 static int children;
+/* Whether a program or an event failed. */
+static bool failed;
+/* Whether the run has ended its programs. */
+static bool over;
 /* Apps that have not ended, not yet started ones included. */
 static long apps;
 
@@ -78,16 +85,31 @@ static void start(char *line, bool app)
 		die("more than %d programs", MAX_CHILDREN);
 	child[children].pid = pid;
 	child[children].app = app;
+	child[children].part = strdup(word[1] ? word[1] : "-");
 	child[children++].client = client_of(count, word);
 }
 
-static void forget(pid_t pid)
+/* Says of a program that it did not end well; one that the run ends may have no handler for SIGTERM yet. */
+static void judge(const char *part, int status)
+{
+	if (WIFEXITED(status) ? !WEXITSTATUS(status) || WEXITSTATUS(status) == FAILED : over && WTERMSIG(status) == SIGTERM)
+		return;
+	failed = true;
+	if (WIFEXITED(status))
+		fprintf(stderr, "guest: program '%s' of the run ended with exit code %d\n", part, WEXITSTATUS(status));
+	else
+		fprintf(stderr, "guest: program '%s' of the run was killed by signal %d\n", part, WTERMSIG(status));
+}
+
+static void forget(pid_t pid, int status)
 {
 	for (int i = 0; i < children; i++) {
 		if (child[i].pid != pid)
 			continue;
+		judge(child[i].part, status);
 		apps -= child[i].app;
 		free(child[i].client);
+		free(child[i].part);
 		child[i] = child[--children];
 		return;
 	}
@@ -126,11 +148,9 @@ static void reap(void)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		forget(pid);
+		forget(pid, status);
 		if (WIFEXITED(status) && WEXITSTATUS(status) == FAILED)
 			release_servers();
-		else if (!WIFEXITED(status) || WEXITSTATUS(status))
-			fprintf(stderr, "guest: a program ended with status %#x\n", status);
 	}
 }
 
@@ -167,8 +187,10 @@ static void shell(char *command)
 {
 	int status = system(command);
 
-	if (status)
+	if (status) {
+		failed = true;
 		fprintf(stderr, "guest: status %#x: %s\n", status, command);
+	}
 }
 
 static void finish(void)
@@ -176,15 +198,18 @@ static void finish(void)
 	int64_t end = now_ns();
 	const char *carrier = getenv("POLYPATH_CARRIER");
 	FILE *file = open_lines("/run/job/out/end");
+	int status;
+	pid_t pid;
 
 	if (carrier)
 		kill(atoi(carrier), SIGUSR1);
 	fprintf(file, "%lld\n", (long long)end);
-	fclose(file);
+	over = true;
 	for (int i = 0; i < children; i++)
 		kill(child[i].pid, SIGTERM);
-	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-		;
+	while ((pid = waitpid(-1, &status, 0)) > 0 || errno == EINTR)
+		if (pid > 0)
+			forget(pid, status);
 }
 
 /* The lines of the job that are due in the order of their times. */
@@ -225,5 +250,5 @@ int run_main(int count, char **argument)
 	while (apps && now_ns() < end)
 		wait_until(end, end);
 	finish();
-	return 0;
+	return failed;
 }

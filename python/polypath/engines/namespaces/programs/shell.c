@@ -2,7 +2,7 @@
  *
  *   run NAMESPACE WORD..     a part of these programs, to its end; a file ask/N.stop has it interrupted, another time killed
  *   start NAMESPACE WORD..   the same beside the others; answers with its process's number
- *   stop PROCESS             ends one that was started
+ *   stop PROCESS             ends one that was started; answers with its exit code
  *   do COMMAND               a line for the shell
  * Each answer is a line MARK N ANSWER, the first one of number 0; `hold` is for virtual time: it stands still while there is nothing to do.
  */
@@ -54,6 +54,11 @@ static pid_t start(char **word)
 	die("%s: %s", word[0], strerror(errno));
 }
 
+static int code_of(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 static int finish(pid_t pid, int number)
 {
 	struct timespec rest = { 0, LOOK };
@@ -67,7 +72,7 @@ static int finish(pid_t pid, int number)
 		if (!access(name, F_OK) && !unlink(name))
 			kill(pid, stops++ ? SIGTERM : SIGINT);
 	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return code_of(status);
 }
 
 static long obey(char **word, int number)
@@ -82,7 +87,7 @@ static long obey(char **word, int number)
 	if (!strcmp(word[0], "stop")) {
 		pid = atoi(word[1]);
 		kill(pid, SIGTERM);
-		return waitpid(pid, &status, 0) == pid ? 0 : 1;
+		return waitpid(pid, &status, 0) == pid ? code_of(status) : 1;
 	}
 	if (!strcmp(word[0], "do"))
 		return system(word[1]);

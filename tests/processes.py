@@ -1,6 +1,8 @@
 """Waiting for processes, and finding those of a run's folder."""
 
 import os
+import resource
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +12,13 @@ T = TypeVar("T")
 
 #: What takes that long on the slowest machine hangs.
 LIMIT_S = 300.0
+
+
+def as_in_a_terminal() -> None:
+    """For `preexec_fn`: SIGINT interrupts, even if whoever started the tests ignores it, and no file fills the disk."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000_000, most))
 
 
 def wait(condition: Callable[[], T]) -> T:

@@ -11,7 +11,7 @@ import pytest
 
 from polypath import Recording
 
-from ..processes import LIMIT_S, captured, inside, wait
+from ..processes import LIMIT_S, as_in_a_terminal, captured, inside, wait
 
 COMMAND = (sys.executable, "-m", "polypath")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -44,7 +44,9 @@ def started(home: Path, source: str) -> subprocess.Popen[str]:
     (home / "app.py").write_text(source)
     (home / "scenario.toml").write_text(SCENARIO)
     command = [*COMMAND, "run", "scenario.toml", "--out", "out", "--pcap", "hosts"]
-    return subprocess.Popen(command, cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=as_in_a_terminal
+    )
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -34,6 +34,7 @@ def test_the_simulator_names_the_line_and_the_engines_that_can(polypath: Any, pr
     outcome = polypath("run", programs)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
+        f"polypath: {programs} runs code with your rights: its own commands\n"
         f"polypath: {programs}:{line}: application 'web' is a program of the machine; "
         "the simulator cannot run it, --engine linux and live can\n"
     )

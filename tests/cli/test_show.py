@@ -58,7 +58,8 @@ def test_points_of_a_sweep_without_a_result_are_named_as_run_names_them(polypath
     (tmp_path / "odd.toml").write_text(odd + '[vary]\n"application.page.size" = ["200 kB", "1 MB"]\n')
     ran = polypath("run", tmp_path / "odd.toml", "--out", tmp_path / "out")
     assert ran.code == 2
-    failed = ran.err.splitlines(keepends=True)[0]
+    told, failed, *_ = ran.err.splitlines(keepends=True)
+    assert told == f"polypath: {tmp_path / 'odd.toml'} runs code with your rights: odd.py\n"
     assert failed.startswith("polypath: odd at application.page.size=1 MB: ")
     shown = polypath("show", tmp_path / "out")
     assert (shown.code, shown.err) == (0, failed)

@@ -97,7 +97,12 @@ Nothing is tuned for a scenario; a difference is reported as one, with its cause
 otherwise by its own rules is in [the model](model.md).
 
 Congestion control is NewReno, and buffers are the same on both. Acknowledgements of noq leave on the open path of
-lowest id, here the fastest; Polypath's endpoint does the same here (`ack_path = "fastest"`), not by default.
+lowest id, here the fastest; Polypath's endpoint does the same here (`ack_path = "fastest"`), not by default. A path
+held back by its pacer counts as full, as in noq (`waits_for_pacer = false`).
+
+`mpquic-failover` differs by a rule of Polypath's. A path whose probes stay unanswered twice leaves what it carries to
+the others, and gets probes alone until one is answered, which may be a probe timeout after the link is back. noq never
+takes a path out of use: its data waits for the dead path, and the path carries more once it is back.
 """
 
 

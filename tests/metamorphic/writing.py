@@ -354,7 +354,9 @@ def conditions_as_events(case: Case, random: Random) -> None:
     name = random.choice(free)
     duration = case.plan.view["duration_ns"]
     times = sorted(random.sample(range(1, duration), random.randint(1, 4)))
-    drawn = [(at, random.randint(300, 9000), random.randint(1, 60_000)) for at in times]
+    # A row that repeats what holds changes nothing, so none does.
+    rates, delays = (random.sample(range(least, most), len(times)) for least, most in ((300, 9000), (1, 60_000)))
+    drawn = list(zip(times, rates, delays, strict=True))
     rows = [f"{Decimal(at).scaleb(-9):f},{rate},{delay}" for at, rate, delay in drawn]
     file = case.folder() / "walk.csv"
     file.write_text("\n".join(["time_s,rate_kbps,delay_us", *rows]) + "\n", encoding="utf-8")

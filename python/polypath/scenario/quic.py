@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Final
 
@@ -23,6 +23,9 @@ OF_TCP: Final = frozenset({"keepalive_interval", "keepalive_probes"})
 OF_QUIC: Final = frozenset({"ack_frequency"})
 OF_MULTIPATH_QUIC: Final = frozenset({"send_paths"})
 
+OfHost = Callable[[str], Stack]
+"""The complete settings of a host, by its name."""
+
 
 def _only(what: str) -> frozenset[str]:
     known = registry.find("profile", DEFAULT_PROFILE).parameters
@@ -36,16 +39,17 @@ def faults(written: Tables, tables: Tables, applications: Sequence[tuple[int, Ap
     """
     as_written = dict(between_hosts(written))
     found = [problem for index, one in as_written.items() for problem in _settings(written, index, one)]
+    of_host = cache(lambda host: host_stack(tables, host))
     for index, application in applications:
         path = ("application", index)
-        found += _faults(tables, path, application)
+        found += _faults(tables, path, application, of_host)
         for side in ("client", "server"):
-            stack = _stack(tables, application, side)
+            stack = _stack(of_host, application, side)
             found += noq.faults(written, path, as_written[index], side, stack)
-    return [*found, *_migrations(tables, [application for _, application in applications])]
+    return [*found, *_migrations(tables, [application for _, application in applications], of_host)]
 
 
-def _migrations(tables: Tables, applications: Sequence[Application]) -> Iterator[Problem]:
+def _migrations(tables: Tables, applications: Sequence[Application], of_host: OfHost) -> Iterator[Problem]:
     """Only clients of QUIC migrate (RFC 9000 section 9)."""
     for index, event in enumerate(tables.event):
         if event.interface is None or event.migrate_to is None:
@@ -59,15 +63,15 @@ def _migrations(tables: Tables, applications: Sequence[Application]) -> Iterator
             message = f"only clients of QUIC migrate (RFC 9000 section 9), and '{host}' {said}"
             yield Problem(path, f'{message}; take transport = "quic" or "mpquic"')
         for application in over:
-            if application.transport == "mpquic" and _stack(tables, application, "client").stack == NOQ:
+            if application.transport == "mpquic" and _stack(of_host, application, "client").stack == NOQ:
                 message = f"'{host}' runs noq, which moves no path of Multipath QUIC: it opens another one instead"
                 yield Problem(path, f'{message}; take transport = "quic" there')
 
 
-def _stack(tables: Tables, application: Application, side: str) -> Stack:
+def _stack(of_host: OfHost, application: Application, side: str) -> Stack:
     """The complete settings of an end of an application."""
     own: Stack = getattr(application, f"{side}_stack")
-    return own if settings(own) else host_stack(tables, getattr(application, side))
+    return own if settings(own) else of_host(getattr(application, side))
 
 
 @cache
@@ -85,14 +89,15 @@ def _settings(tables: Tables, index: int, application: Application) -> Iterator[
     refused = without_effect(over)
     owners = {"stack": application.client, "client_stack": application.client, "server_stack": application.server}
     for table, host in owners.items():
-        hosts = settings(host_stack(tables, host))
-        for key, value in settings(getattr(application, table)).items():
-            if key in refused and value != hosts.get(key):
+        own = {key: value for key, value in settings(getattr(application, table)).items() if key in refused}
+        hosts = settings(host_stack(tables, host)) if own else {}
+        for key, value in own.items():
+            if value != hosts.get(key):
                 message = f"'{key}' changes nothing for an application over {over}; leave it out"
                 yield Problem(("application", index, table, key), message)
 
 
-def _faults(tables: Tables, path: Path, application: Application) -> Iterator[Problem]:
+def _faults(tables: Tables, path: Path, application: Application, of_host: OfHost) -> Iterator[Problem]:
     if application.transport not in QUIC:
         if application.kind == "fetch":
             for key, default in (("parallel", 1), ("streams", "each")):
@@ -106,7 +111,7 @@ def _faults(tables: Tables, path: Path, application: Application) -> Iterator[Pr
         yield Problem((*path, "program"), f"'{application.program}' does not speak QUIC; leave 'program' out")
     for side in ("client", "server"):
         host = getattr(application, side)
-        stack = _stack(tables, application, side)
+        stack = _stack(of_host, application, side)
         yield from _scheduler(path, application, host, stack)
         yield from _mtu(tables, path, application, host, stack)
 

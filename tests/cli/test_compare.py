@@ -1,6 +1,5 @@
 """polypath compare --all and --labs, with engines that hand out Recordings made by hand."""
 
-import functools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +11,8 @@ from tests.cli.conftest import Polypath, StandIn
 from polypath import engines, labs
 from polypath.cli import fidelity, fidelity_labs
 from polypath.engines.linux.engine import LinuxEngine
-from polypath.fidelity import FOLDER, Entry, lab_causes, lab_starts, varied
+from polypath.fidelity import FOLDER, Entry
 from polypath.results import Recording
-from polypath.scenario import Scenario
 
 
 @pytest.fixture
@@ -135,17 +133,6 @@ def test_a_lab_runs_in_the_kernels_profile_with_what_it_sets_itself() -> None:
     assert stack_of("blest", "wlan-3g") == kernel | {"congestion": "olia"}
 
 
-@functools.cache
-def runs_of_labs() -> dict[str, Scenario]:
-    scenarios = ((lab, lab.scenario()) for lab in labs.catalogue().values())
-    return {f"{lab.name}/{run.name}": run.of(scenario) for lab, scenario in scenarios for run in lab.runs}
-
-
-def test_every_lab_has_a_plan_for_the_comparison() -> None:
-    for scenario in runs_of_labs().values():
-        assert fidelity_labs.in_the_kernels_profile(scenario).plan()
-
-
 def test_labs_are_compared_run_by_run(
     two: tuple[StandIn, StandIn], polypath: Polypath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -202,20 +189,6 @@ def test_one_run_of_a_lab_is_compared_and_the_kernels_is_kept(
     versions = {"kernel": "another"}
     compare()
     assert len(linux.plans) == 4
-
-
-def test_causes_and_starts_are_of_runs_that_there_are() -> None:
-    runs = runs_of_labs()
-    assert lab_causes()
-    assert set(lab_causes()) <= set(runs)
-    assert lab_starts()
-    for name, each in lab_starts().items():
-        concerned = [scenario for run, scenario in runs.items() if name in (run, run.partition("/")[0])]
-        assert concerned, name
-        for scenario in concerned:
-            first = fidelity_labs.in_the_kernels_profile(scenario)
-            plans = [one.plan() for one in varied(first, each)]
-            assert len({plan.json() for plan in plans}) == len(plans) > 1, name
 
 
 def test_a_known_cause_stands_below_the_table(

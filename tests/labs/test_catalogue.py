@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from polypath import labs, registry
+from polypath.cli import fidelity_labs
+from polypath.fidelity import lab_causes, lab_starts, varied
+from polypath.formats import plan as plans
 from polypath.results.measures import REGISTRY as MEASURES
 from polypath.results.models import REGISTRY as MODELS
 from polypath.results.shapes import REGISTRY as SHAPES
@@ -81,6 +84,20 @@ def runs_of(name: str) -> dict[str, Scenario]:
     return {run.name: run.of(scenario) for run in lab.runs}
 
 
+def test_causes_and_starts_are_of_runs_that_there_are() -> None:
+    runs = {f"{name}/{run}": scenario for name in NAMES for run, scenario in runs_of(name).items()}
+    assert lab_causes()
+    assert set(lab_causes()) <= set(runs)
+    assert lab_starts()
+    for name, each in lab_starts().items():
+        concerned = [scenario for run, scenario in runs.items() if name in (run, run.partition("/")[0])]
+        assert concerned, name
+        for scenario in concerned:
+            first = fidelity_labs.in_the_kernels_profile(scenario)
+            given = [one.plan() for one in varied(first, each)]
+            assert len({plan.json() for plan in given}) == len(given) > 1, name
+
+
 def test_the_labs_are_these() -> None:
     assert list(labs.catalogue()) == NAMES
 
@@ -97,8 +114,32 @@ def test_unknown_labs_have_a_suggestion() -> None:
 class TestLab:
     def test_every_run_gives_a_plan(self, name: str) -> None:
         runs = runs_of(name)
-        plans = [point.plan.sha256() for scenario in runs.values() for point in points(scenario)]
-        assert len(set(plans)) == len(plans) >= len(runs)
+        hashes = [point.plan_sha256 for scenario in runs.values() for point in points(scenario)]
+        assert len(set(hashes)) == len(hashes) >= len(runs)
+
+    def test_every_run_has_a_plan_for_the_comparison_of_engines(self, name: str) -> None:
+        for scenario in runs_of(name).values():
+            assert fidelity_labs.in_the_kernels_profile(scenario).plan()
+
+    def test_every_run_comes_back_from_its_plan(self, name: str) -> None:
+        runs = list(runs_of(name).values())
+        # The designs of experiments differ from run to run in the transport alone.
+        long = sum(len(axis.values) for axis in runs[0].axes) >= 50
+        for scenario in runs[:1] if long else runs:
+            plan = scenario.at([axis.values[0] for axis in scenario.axes]).plan()
+            reason = (
+                "its controller is not turned into a scenario"
+                if "controller" in plan.data
+                else "it has an algorithm in Python, whose file is not known"
+                if '"python"' in json.dumps(plan.data)
+                else None
+            )
+            if reason is None:
+                made = plans.scenario_of(plan, "plan.json").plan()
+                assert plans.normal(made.data) | {"name": ""} == plans.normal(plan.data) | {"name": ""}
+            else:
+                with pytest.raises(ScenarioError, match=rf"no scenario has this plan: {reason}"):
+                    plans.scenario_of(plan, "plan.json")
 
     def test_expectations_name_measures_runs_and_connections_that_exist(self, name: str) -> None:
         lab = labs.get(name)

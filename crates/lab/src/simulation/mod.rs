@@ -325,7 +325,11 @@ impl Simulation {
                         self.on_packet(packet, interface);
                     }
                 }
-                Some(Output::Timer(timer)) => self.on_timer(timer)?,
+                Some(Output::Timer(timer)) => {
+                    if self.on_timer(timer) {
+                        self.require_memory()?;
+                    }
+                }
                 // The Recording has it from the plan.
                 Some(Output::Changed(_)) => {}
                 Some(Output::Refused { channel, packet }) => self.on_refused(channel, packet),
@@ -356,7 +360,8 @@ impl Simulation {
         })
     }
 
-    fn on_timer(&mut self, timer: TimerId) -> Result<(), PlanError> {
+    /// Returns whether a sample was taken.
+    fn on_timer(&mut self, timer: TimerId) -> bool {
         let now = self.network.now();
         match self.timers[timer.index()] {
             Owner::Start(application) => self.start(application),
@@ -370,7 +375,7 @@ impl Simulation {
                 self.sample();
                 self.network
                     .set_timer(self.sample_timer, now + self.plan.record.interval_ns);
-                self.require_memory()?;
+                return true;
             }
             Owner::Endpoint(index) => {
                 if self.host_queues {
@@ -391,7 +396,7 @@ impl Simulation {
                 }
             }
         }
-        Ok(())
+        false
     }
 
     fn inject(&mut self, route: RouteId, len: u32, flow: u32, ecn: Ecn, body: Body) {

@@ -183,13 +183,14 @@ pub fn usable(path: &Path) -> bool {
 
 /// Whether a path may carry data right now (mptcp.org `mptcp_is_temp_unavailable`).
 pub fn ready(path: &Path) -> bool {
-    path.state != CaState::Loss && path.in_flight < path.cwnd && has_room(path)
+    !path.paced && admits(path)
 }
 
 /// The same whatever its pacer says.
 fn admits(path: &Path) -> bool {
-    let room = u64::from(path.cwnd.saturating_sub(path.in_flight));
-    path.state != CaState::Loss && path.queued < room * u64::from(path.mss)
+    path.state != CaState::Loss
+        && !path.window_full()
+        && path.queued < u64::from(path.cwnd - path.in_flight) * u64::from(path.mss)
 }
 
 /// The congestion window admits more than what waits in the path's queue.

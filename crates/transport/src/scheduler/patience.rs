@@ -3,7 +3,7 @@
 //! RFC 10069 section 5.5 has a scheduler choose among paths whose congestion window is open, as lowest-RTT schedulers do where they were
 //! described (Raiciu et al., NSDI 2012; De Coninck and Bonaventure, CoNEXT 2017) and xquic does; picoquic and noq take a path whose pacer allows.
 
-use super::{admits, ready};
+use super::admits;
 use crate::path::Path;
 use crate::registry::{Parameter, Parameters};
 
@@ -38,9 +38,6 @@ impl Patience {
     /// The path may be chosen: it can carry data, or will once its pacer lets go, if that is to be waited for.
     #[inline]
     pub fn considers(self, path: &Path) -> bool {
-        match path.paced {
-            true => self.0.unwrap_or(path.paces) && admits(path),
-            false => ready(path),
-        }
+        (!path.paced || self.0.unwrap_or(path.paces)) && admits(path)
     }
 }

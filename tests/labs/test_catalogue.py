@@ -77,6 +77,10 @@ def algorithms(replace_registry: Callable[[Callable[[registry.Kind], str]], None
         replace_registry(lambda kind: json.dumps(known[kind]))
 
 
+#: One worker loads a lab for all tests of it.
+pytestmark = pytest.mark.xdist_group("labs")
+
+
 @functools.cache
 def runs_of(name: str) -> dict[str, Scenario]:
     lab = labs.get(name)

@@ -77,6 +77,9 @@ def algorithms(replace_registry: Callable[[Callable[[registry.Kind], str]], None
         replace_registry(lambda kind: json.dumps(known[kind]))
 
 
+#: Writing a scenario with more takes seconds; what is in it, small ones have, too.
+MOST_LINKS = 150
+
 #: One worker loads a lab for all tests of it.
 pytestmark = pytest.mark.xdist_group("labs")
 
@@ -86,6 +89,14 @@ def runs_of(name: str) -> dict[str, Scenario]:
     lab = labs.get(name)
     scenario = lab.scenario()
     return {run.name: run.of(scenario) for run in lab.runs}
+
+
+def _told_apart(name: str) -> dict[str, Scenario]:
+    """A lab's runs; of a design of experiments, whose runs differ in the transport alone, the first."""
+    runs = runs_of(name)
+    first = next(iter(runs))
+    long = sum(len(axis.values) for axis in runs[first].axes) >= 50
+    return {first: runs[first]} if long else runs
 
 
 def test_causes_and_starts_are_of_runs_that_there_are() -> None:
@@ -117,19 +128,28 @@ def test_unknown_labs_have_a_suggestion() -> None:
 @pytest.mark.parametrize("name", NAMES)
 class TestLab:
     def test_every_run_gives_a_plan(self, name: str) -> None:
-        runs = runs_of(name)
-        hashes = [point.plan_sha256 for scenario in runs.values() for point in points(scenario)]
+        runs, whole = runs_of(name), _told_apart(name)
+        hashes = [point.plan_sha256 for scenario in whole.values() for point in points(scenario)]
+        hashes += [
+            scenario.at([axis.values[0] for axis in scenario.axes]).plan().sha256()
+            for run, scenario in runs.items()
+            if run not in whole
+        ]
         assert len(set(hashes)) == len(hashes) >= len(runs)
 
     def test_every_run_has_a_plan_for_the_comparison_of_engines(self, name: str) -> None:
         for scenario in runs_of(name).values():
             assert fidelity_labs.in_the_kernels_profile(scenario).plan()
 
+    def test_every_run_comes_back_from_its_resolved_scenario(self, name: str) -> None:
+        for run, scenario in _told_apart(name).items():
+            last = scenario.at([axis.values[-1] for axis in scenario.axes])
+            plan = last.plan()
+            if len(plan.view["links"]) <= MOST_LINKS:
+                assert Scenario.parse(last.to_toml(resolved=True), "x.toml").plan() == plan, run
+
     def test_every_run_comes_back_from_its_plan(self, name: str) -> None:
-        runs = list(runs_of(name).values())
-        # The designs of experiments differ from run to run in the transport alone.
-        long = sum(len(axis.values) for axis in runs[0].axes) >= 50
-        for scenario in runs[:1] if long else runs:
+        for scenario in _told_apart(name).values():
             plan = scenario.at([axis.values[0] for axis in scenario.axes]).plan()
             reason = (
                 "its controller is not turned into a scenario"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from polypath import labs
 from polypath.formats import plan as plans
 from polypath.scenario import Plan, Scenario, ScenarioError
 
@@ -115,26 +114,6 @@ def test_topologies(name: str, application: str) -> None:
 def test_examples(path: Path) -> None:
     scenario = Scenario.load(path)
     same(scenario.at([axis.values[-1] for axis in scenario.axes]))
-
-
-#: Writing a large one takes seconds; what is in it, small ones have, too.
-MOST_LINKS = 150
-
-
-def test_labs() -> None:
-    wrong = []
-    for lab in labs.catalogue().values():
-        base = lab.scenario()
-        runs = lab.runs if sum(len(axis.values) for axis in base.axes) < 50 else lab.runs[:1]
-        for run in runs:
-            varied = run.of(base)
-            scenario = varied.at([axis.values[-1] for axis in varied.axes])
-            plan = scenario.plan()
-            if len(plan.view["links"]) > MOST_LINKS:
-                continue
-            if Scenario.parse(scenario.to_toml(resolved=True), "x.toml").plan() != plan:
-                wrong.append(f"{lab.name}/{run.name}")
-    assert not wrong
 
 
 def test_a_page_of_another_is_refused_where_there_is_none() -> None:

@@ -136,3 +136,16 @@ def test_a_scenario_is_told_what_shows_it(polypath: Any, tmp_path: Path) -> None
     outcome = polypath("show", file)
     said = f"{file} is a file, no lab and no folder of results; polypath validate shows a scenario"
     assert (outcome.code, outcome.out, outcome.err) == (2, "", f"polypath: {said}\n")
+
+
+@pytest.mark.parametrize("vary", ["", '[vary]\n"link.wifi.loss" = ["0 %", "2 %"]\n'])
+def test_no_name_of_a_received_result_is_markup(polypath: Any, tmp_path: Path, vary: str) -> None:
+    (tmp_path / "two.toml").write_text(SCENARIO + vary)
+    ran(polypath, tmp_path / "out", tmp_path / "two.toml")
+    link = "[link=https://example.org]see[/link]"
+    for name in ("manifest.json", "plan.json", "sweep.json"):
+        for file in (tmp_path / "out").rglob(name):
+            file.write_text(file.read_text().replace('"two"', f'"two{link}"').replace('"page"', f'"page{link}"'))
+    shown = polypath("show", tmp_path / "out")
+    assert (shown.code, shown.err) == (0, "")
+    assert f"two{link}" in shown.out

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 #: Columns where standard output is not a terminal, and the environment's COLUMNS says nothing.
 _WIDTH = 120
@@ -142,6 +143,11 @@ def warn(message: str) -> None:
     err.print(f"warning: {printable(message)}", style="yellow", markup=False)
 
 
+def _plain(text: str) -> Text:
+    """Text in which brackets are brackets: names of a received result come here."""
+    return Text(printable(text))
+
+
 def table(
     *headings: str,
     numbers: frozenset[str] = frozenset(),
@@ -149,12 +155,16 @@ def table(
     title: str | None = None,
 ) -> Table:
     """A table in the house style; columns in `numbers` are aligned to the right, those in `whole` not folded."""
-    shown = None if title is None else printable(title)
     made = _Table(
-        title=shown, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, GAP, 0, 0)
+        title=None if title is None else _plain(title),
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        padding=(0, GAP, 0, 0),
     )
     for heading in headings:
         justify: Literal["left", "right"] = "right" if heading in numbers else "left"
         no_wrap = heading in whole
-        made.add_column(printable(heading), justify=justify, header_style="dim", overflow="fold", no_wrap=no_wrap)
+        made.add_column(_plain(heading), justify=justify, header_style="dim", overflow="fold", no_wrap=no_wrap)
     return made

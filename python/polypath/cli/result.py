@@ -109,4 +109,4 @@ def _print_table(found: further.Table, title: str) -> None:
         rows.add_row(*map(escape, row))
     out.print(rows)
     if found.note:
-        out.print(found.note)
+        out.print(found.note, markup=False)

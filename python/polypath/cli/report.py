@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import polars as pl
 import typer
 
 from polypath import _core, engines, labs, sweep
@@ -296,9 +295,7 @@ def _table(one: _Found, place: Path, index: Mapping[str, Any], first: int) -> Sw
     """A sweep whose runs have the numbers from `first` on."""
     try:
         statistics = reading.table(folder.located(place, layout.STATISTICS)).to_dicts()
-    except OutputError:
-        raise
-    except (OSError, ValueError, pl.exceptions.PolarsError):
+    except FileNotFoundError:
         statistics = []  # the sweep was interrupted before its end
     axes = [axis["name"] for axis in index["axes"] if axis["name"] != SEED]
     numbers: list[int | None] = []
@@ -316,9 +313,7 @@ def _compared(place: Path, axes: Sequence[str]) -> list[dict[str, Any]]:
         return []
     try:
         found = reading.table(folder.located(place, layout.PAIRED))
-    except OutputError:
-        raise
-    except (OSError, ValueError, pl.exceptions.PolarsError):
+    except FileNotFoundError:
         return []
     return [
         {

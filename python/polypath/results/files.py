@@ -53,10 +53,13 @@ def write_table(path: Path, table: pl.DataFrame) -> None:
         try:
             table.write_parquet(temporary)
         except pl.exceptions.PolarsError as error:
-            # What the system said is in the text only.
-            number = _OS_ERROR.search(str(error))
-            reason = os.strerror(int(number[1])) if number else str(error).splitlines()[0]
-            raise OutputError(f"cannot write {path}: {reason}") from error
+            raise OutputError(f"cannot write {path}: {said(error) or str(error).splitlines()[0]}") from error
+
+
+def said(error: pl.exceptions.PolarsError) -> str | None:
+    """What the system said, which polars has in the text only."""
+    number = _OS_ERROR.search(str(error))
+    return os.strerror(int(number[1])) if number else None
 
 
 def require_writable(directory: Path) -> None:

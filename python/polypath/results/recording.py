@@ -151,7 +151,7 @@ class Recording:
             if folder.files(path, folder.SWEEP) is not None:
                 raise OutputError(f"{path} holds a sweep; name the folder of one of its points") from error
             raise OutputError(f"no recording in {path}: {error.filename or error}: {error.strerror or ''}") from error
-        except (ValueError, pl.exceptions.PolarsError) as error:
+        except ValueError as error:
             reason = str(error).splitlines()[0]
             raise OutputError(f"no recording in {path}: {reason}") from error
         return cls(tables, plan, metadata)

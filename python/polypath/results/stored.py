@@ -83,8 +83,8 @@ class StoredSweep:
             raise OutputError(f"no sweep in {directory}: there is no {lacking}{remedy}") from error
         except OSError as error:
             raise OutputError(f"no sweep in {directory}: {error.filename}: {error.strerror or error}") from error
-        except (ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
-            raise OutputError(f"no sweep in {directory}: {layout.INDEX} or a table cannot be read") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise OutputError(f"no sweep in {directory}: {layout.INDEX} cannot be read") from error
 
     def load(self, axes: Sequence[Axis]) -> dict[tuple[str, ...], Recording]:
         """The recordings of the places on these axes, of several points on one the first. Raises OutputError."""

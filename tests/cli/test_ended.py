@@ -371,7 +371,7 @@ class TestDisk:
         ("size", "more", "words"),
         [
             (6000, (), "polypath: cannot write out/series/"),
-            (6000, ("--pcap", "hosts"), "polypath: captures cannot be written: File too large"),
+            (6000, ("--pcap", "hosts"), "polypath: cannot write client.pcapng: File too large"),
             (
                 30_000,
                 ("--plot",),
@@ -395,6 +395,23 @@ class TestDisk:
         assert "polypath: loop at seed=1: cannot write " in ran.stderr
         assert "File too large" in ran.stderr
         assert "internal error" not in ran.stderr
+
+    @pytest.mark.parametrize("form", ["csv", "iperf3", "xplot"])
+    def test_full_while_a_result_is_exported(self, home: Path, form: str) -> None:
+        assert polypath(home, "run", "plain.toml", "--out", "out", "--plot").returncode == 0
+        ran = polypath(home, "export", form, "out", "-o", "made", preexec_fn=lambda: _limited(500))
+        assert ran.returncode == 2
+        assert re.fullmatch(r"polypath: cannot write .*(made|\.csv): File too large\n", ran.stderr)
+        assert not (home / "made").exists()
+
+    def test_a_table_that_is_cut_short(self, home: Path) -> None:
+        assert polypath(home, "run", "plain.toml", "--out", "out").returncode == 0
+        table = home / "out" / "series" / "subflow_ends.parquet"
+        table.write_bytes(table.read_bytes()[:-100])
+        ran = polypath(home, "show", "out")
+        assert ran.returncode == 2
+        assert ran.stderr.count("\n") == 1
+        assert "subflow_ends.parquet: it is cut short" in ran.stderr
 
 
 NUDGED = """

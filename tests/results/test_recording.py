@@ -2,6 +2,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -38,8 +39,8 @@ def test_a_failed_write_leaves_the_result_that_was_there(
     recording.save(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
-    def broken(self: pl.DataFrame, path: Path) -> None:
-        path.write_bytes(b"PAR1 half")
+    def broken(self: pl.DataFrame, file: Any) -> None:
+        file.write(b"PAR1 half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pl.DataFrame, "write_parquet", broken)

@@ -62,5 +62,11 @@ def export(
             count = exporter.write(recording, directory, partial, application)
         except ExportError as error:
             raise OutputError(str(error)) from error
+        except OutputError as error:
+            raise OutputError(str(error).replace(str(partial), str(out))) from error
+        except OSError as error:
+            # that of a write names no file
+            where = f"cannot write {out}" if error.filename is None else error.filename
+            raise OutputError(f"{where}: {error.strerror or error}") from error
         partial.replace(out)
     err.print(f"{counted(count, exporter.what)} in {out}", markup=False)

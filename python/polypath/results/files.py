@@ -3,8 +3,9 @@
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -47,12 +48,49 @@ def write_with(path: Path, write: Callable[[Path], object]) -> None:
         write(temporary)
 
 
+class _File:
+    """A file that keeps what the system says of it: of an error in between, polars tells another story or none."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb", buffering=0)
+        self.error: OSError | None = None
+
+    def write(self, data: bytes) -> int:
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            self.error = self.error or error
+            raise
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing waits: what is written has been handed to the system."""
+
+    def close(self) -> None:
+        self._file.close()
+
+
 def write_table(path: Path, table: pl.DataFrame) -> None:
     """Writes a table as Parquet."""
-    with replacing(path) as temporary:
+    _write_with(path, lambda file: table.write_parquet(file))
+
+
+def write_csv(path: Path, table: pl.DataFrame) -> None:
+    """Writes a table as CSV."""
+    _write_with(path, lambda file: table.write_csv(file))
+
+
+def _write_with(path: Path, write: Callable[[Any], object]) -> None:
+    with replacing(path) as temporary, closing(_File(temporary)) as file:
         try:
-            table.write_parquet(temporary)
-        except pl.exceptions.PolarsError as error:
+            write(file)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            if file.error is not None:
+                raise file.error from error
+            if isinstance(error, OSError):
+                raise
             raise OutputError(f"cannot write {path}: {said(error) or str(error).splitlines()[0]}") from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import os
 from pathlib import Path
@@ -123,6 +124,19 @@ def test_a_table_is_written_as_polars_writes_it(tmp_path: Path) -> None:
     rows.write_parquet(tmp_path / "theirs.parquet")
     files.write_table(tmp_path / "ours.parquet", rows)
     assert (tmp_path / "ours.parquet").read_bytes() == (tmp_path / "theirs.parquet").read_bytes()
+
+
+def test_no_text_in_csv_is_a_formula(tmp_path: Path) -> None:
+    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "a=1", " =1", "", None]
+    rows = pl.DataFrame({"name": texts, "n": range(-5, 5), "x": [-1.5, *[None] * 9]})
+    path = tmp_path / "a.csv"
+    files.write_csv(path, rows)
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *cells = csv.reader(file)
+    assert header == ["name", "n", "x"]
+    assert [name for name, _, _ in cells] == [*(f"'{text}" for text in texts[:6]), "a=1", " =1", "", ""]
+    assert [int(n) for _, n, _ in cells] == list(range(-5, 5))
+    assert cells[0][2] == "-1.5"
 
 
 def test_a_folder_is_made_and_tried(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import polars as pl
 from polypath.errors import PolypathError
 
 PARTIAL = ".partial"
+#: How a cell begins that spreadsheets calculate (OWASP, "CSV Injection").
+_FORMULA = r"^[=+\-@\t\r]"
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
@@ -78,8 +80,11 @@ def write_table(path: Path, table: pl.DataFrame) -> None:
 
 
 def write_csv(path: Path, table: pl.DataFrame) -> None:
-    """Writes a table as CSV."""
-    _write_with(path, lambda file: table.write_csv(file))
+    """Writes a table as CSV, in which no text is a formula to a spreadsheet: one that would be begins with an
+    apostrophe."""
+    texts = pl.col(pl.String)
+    safe = pl.when(texts.str.contains(_FORMULA)).then("'" + texts).otherwise(texts)
+    _write_with(path, lambda file: table.with_columns(safe.name.keep()).write_csv(file))
 
 
 def _write_with(path: Path, write: Callable[[Any], object]) -> None:

@@ -186,7 +186,7 @@ def test_a_table_that_is_cut_short_or_damaged_is_said(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pl.DataFrame({"a": [1, 2], "b": ["x", "y"]}).write_parquet(path)
     whole = path.read_bytes()
-    for length in range(len(whole)):
+    for length in (*range(0, len(whole), 29), *range(len(whole) - 9, len(whole))):
         path.write_bytes(whole[:length])
         with pytest.raises(OutputError, match=r"^cannot read .*a\.parquet: it is cut short$"):
             reading.table(path)
@@ -200,7 +200,7 @@ def test_a_table_that_is_cut_short_or_damaged_is_said(tmp_path: Path) -> None:
 
 
 def test_what_the_system_says_of_a_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(path: Path) -> None:
+    def broken(path: Path, *, glob: bool) -> None:
         raise pl.exceptions.ComputeError("Input/output error (os error 5)")
 
     path = tmp_path / "a.parquet"
@@ -208,3 +208,17 @@ def test_what_the_system_says_of_a_read_is_said(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(pl, "read_parquet", broken)
     with pytest.raises(OutputError, match=r"^cannot read .*a\.parquet: Input/output error$"):
         reading.table(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["run[1]", "run*", "what?", "{a,b}", "!run", "file:run", "a=1,b=2", "\x1b[31m", "漢🚀"]
+)
+def test_the_name_of_a_folder_is_no_pattern(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / "run1").mkdir()
+    pl.DataFrame({"a": [2]}).write_parquet(tmp_path / "run1" / "a.parquet")
+    path = tmp_path / name / "a.parquet"
+    reading_of = pl.DataFrame({"a": [1]})
+    with path.open("wb") as file:
+        reading_of.write_parquet(file)
+    assert reading.table(path).equals(reading_of)

@@ -98,7 +98,7 @@ def is_readable(path: Path) -> bool:
 
 def _read(path: Path) -> pl.DataFrame:
     with _told(path):
-        return pl.read_parquet(path)
+        return pl.read_parquet(path, glob=False)
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def _of_texts(found: pl.DataFrame) -> int:
 def _needed(path: Path, most: int) -> int:
     with _told(path):
         values, content = parquet_size(_plain(path), most)
-        columns = pl.read_parquet_schema(path)
+        columns = pl.scan_parquet(path, glob=False).collect_schema()
         if values and len(values) != len(columns):
             raise ValueError("it is no table of a result")
         widths = [_width(name, kind) for name, kind in columns.items()]

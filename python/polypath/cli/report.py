@@ -200,6 +200,7 @@ def _sweep(path: Path, link: str | None) -> _Found:
     try:
         index = reading.data(folder.located(path, layout.INDEX))
         points = _done(index)
+        places = {each["folder"]: stored.point(path, each["folder"]) for each in index["points"]}
         name = str(index["name"])
     except OutputError:
         raise
@@ -207,7 +208,7 @@ def _sweep(path: Path, link: str | None) -> _Found:
         raise OutputError(f"no sweep in {path}: {layout.INDEX} cannot be read") from error
     runs: list[Labelled] = []
     for point in points[:MOST_RUNS]:
-        recording = Recording.load(path / point["folder"])
+        recording = Recording.load(places[point["folder"]])
         title = of_place(point["values"])
         own = None if link is None else f"{link}{quote(point['folder'])}/"
         runs.append(Labelled(f"{name} ({title})", recording, folder=own, values=point["values"]))

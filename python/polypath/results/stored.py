@@ -38,6 +38,13 @@ def name(directory: Path, kind: folder.Kind) -> str:
         raise OutputError(f"{path} cannot be read") from error
 
 
+def point(directory: Path, name: object) -> Path:
+    """The folder of a point, as a sweep's index names it. Raises OutputError for one that is not in the sweep's own."""
+    if not isinstance(name, str) or name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise OutputError(f"{directory / layout.INDEX} names {name!r}, which is no folder of a point")
+    return directory / name
+
+
 @dataclass(frozen=True)
 class StoredSweep:
     """A sweep as its folder has it."""
@@ -61,14 +68,14 @@ class StoredSweep:
                 for each in index["axes"]
             ]
             places = [
-                (dict(point["values"]), directory / point["folder"])
-                for point in index["points"]
-                if point["state"] == "done"
+                (dict(each["values"]), point(directory, each["folder"]))
+                for each in index["points"]
+                if each["state"] == "done"
             ]
             without = [
-                (dict(point["values"]), str(point.get("failure", "has not run")))
-                for point in index["points"]
-                if point["state"] != "done"
+                (dict(each["values"]), str(each.get("failure", "has not run")))
+                for each in index["points"]
+                if each["state"] != "done"
             ]
             points, statistics = (
                 reading.table(folder.located(directory, name)) for name in (layout.POINTS, layout.STATISTICS)

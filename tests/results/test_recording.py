@@ -85,3 +85,19 @@ def test_what_the_extra_brings_is_named_where_it_lacks(recording: Recording, mon
 def test_pandas_and_pyarrow(recording: Recording) -> None:
     assert recording.to_pyarrow()["requests"].num_rows == 3
     assert recording.to_pandas()["requests"]["delay_ns"].isna().sum() == 1
+
+
+def test_a_plan_that_lacks_what_is_asked_for_is_said(recording: Recording, tmp_path: Path) -> None:
+    recording.save(tmp_path)
+    path = tmp_path / "plan.json"
+    whole = json.loads(path.read_text())
+    for plan in ({**whole, "applications": []}, [], 7, {}):
+        path.write_text(json.dumps(plan))
+        with pytest.raises(OutputError, match=r"plan\.json does not have the applications that the tables name"):
+            Recording.load(tmp_path)
+    path.write_text(json.dumps({**whole, "nodes": []}))
+    loaded = Recording.load(tmp_path)
+    with pytest.raises(OutputError, match=r"plan\.json has no number 0 where one belongs"):
+        loaded.plan["nodes"][0]
+    with pytest.raises(OutputError, match=r"plan\.json has no 'colour' where one belongs"):
+        loaded.plan["applications"][0]["colour"]

@@ -60,6 +60,44 @@ def data(path: Path) -> Any:
     raise ValueError(f"{path.name} is nested too deeply")
 
 
+class _Object(dict[str, Any]):
+    """An object of a JSON file. What it lacks is an error of the file, wherever it is noticed."""
+
+    where = ""
+
+    def __missing__(self, key: str) -> Any:
+        raise OutputError(f"{self.where} has no {key!r} where one belongs")
+
+
+class _List(list[Any]):
+    """The same of a list."""
+
+    where = ""
+
+    def __getitem__(self, at: Any) -> Any:
+        try:
+            return super().__getitem__(at)
+        except (IndexError, TypeError):
+            raise OutputError(f"{self.where} has no number {at} where one belongs") from None
+
+
+def checked(path: Path) -> Any:
+    """What a JSON file holds, as `data` reads it. An entry that it lacks raises OutputError when it is asked for."""
+
+    def made(found: Any) -> Any:
+        of: _Object | _List
+        if isinstance(found, dict):
+            of = _Object((key, made(value)) for key, value in found.items())
+        elif isinstance(found, list):
+            of = _List(map(made, found))
+        else:
+            return found
+        of.where = str(path)
+        return of
+
+    return made(data(path))
+
+
 def table(path: Path) -> pl.DataFrame:
     """A Parquet file's rows. Raises as `tables` does."""
     return tables({"": path})[""]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -58,6 +58,15 @@ def data(path: Path) -> Any:
         if not level:
             return found
     raise ValueError(f"{path.name} is nested too deeply")
+
+
+def require_room(paths: Iterable[Path], grows: int) -> None:
+    """Raises TooLarge if files take more memory than a result may, each byte of theirs `grows` bytes; ValueError for
+    what is no plain file."""
+    of = list(paths)
+    most, size = _most_bytes() // grows, sum(_plain(path).stat().st_size for path in of)
+    if size > most:
+        raise TooLarge(f"{of[0].parent} has {size / 1e6:.3g} MB to read, more than {most / 1e6:g} MB; {_remedy()}")
 
 
 class _Object(dict[str, Any]):

@@ -362,6 +362,22 @@ class TestStandardOutput:
         assert f"10.0.0.1:32768 {arrow} 10.0.0.2:5001" in ran.stdout
 
 
+class TestStandardError:
+    @pytest.mark.parametrize("unread", [False, True])
+    def test_what_cannot_be_said_changes_nothing(self, home: Path, unread: bool) -> None:
+        reader, writer = os.pipe()
+        os.close(reader)
+        with Path("/dev/full").open("w") as full:
+            stderr = writer if unread else full
+            ran = polypath(home, "run", "plain.toml", "--out", "out", stderr=stderr)
+            assert ran.returncode == 0
+            assert "10.0.0.1:32768" in ran.stdout
+            assert Recording.load(home / "out").metadata.scenario == "loop"
+            assert polypath(home, "run", "missing.toml", stderr=stderr).returncode == 2
+            assert polypath(home, "run", "--missing", stderr=stderr).returncode == 2
+        os.close(writer)
+
+
 def _limited(number: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (number, number))
 

@@ -48,8 +48,9 @@ def of_recording(recording: Recording) -> str:
         for lane in plots.lanes(recording, of) if of.id is not None else ():
             carried = metrics.subflow_goodput(recording, of, lane.subflow)
             own = "" if carried is None else f"{carried / 1e6:.4g}"
+            share = "" if lane.subflow.share is None else f"{lane.subflow.share:.1%}"
             resent = "" if lane.subflow.resent is None else f"{lane.subflow.resent:.2%}"
-            rows.append((f"\u2003{lane.label}", "", own, f"{lane.subflow.share:.1%}", resent))
+            rows.append((f"\u2003{lane.label}", "", own, share, resent))
     metadata = recording.metadata
     what = f"seed {metadata.seed}, engine {metadata.engine}, {metadata.end_ns / metrics.SECOND:g} s simulated"
     ended = ", interrupted" if metadata.interrupted else ""

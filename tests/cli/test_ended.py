@@ -362,6 +362,22 @@ class TestStandardOutput:
         assert f"10.0.0.1:32768 {arrow} 10.0.0.2:5001" in ran.stdout
 
 
+class TestStandardError:
+    @pytest.mark.parametrize("unread", [False, True])
+    def test_what_cannot_be_said_changes_nothing(self, home: Path, unread: bool) -> None:
+        reader, writer = os.pipe()
+        os.close(reader)
+        with Path("/dev/full").open("w") as full:
+            stderr = writer if unread else full
+            ran = polypath(home, "run", "plain.toml", "--out", "out", stderr=stderr)
+            assert ran.returncode == 0
+            assert "10.0.0.1:32768" in ran.stdout
+            assert Recording.load(home / "out").metadata.scenario == "loop"
+            assert polypath(home, "run", "missing.toml", stderr=stderr).returncode == 2
+            assert polypath(home, "run", "--missing", stderr=stderr).returncode == 2
+        os.close(writer)
+
+
 def _limited(number: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (number, number))
 
@@ -371,7 +387,7 @@ class TestDisk:
         ("size", "more", "words"),
         [
             (6000, (), "polypath: cannot write out/series/"),
-            (6000, ("--pcap", "hosts"), "polypath: captures cannot be written: File too large"),
+            (6000, ("--pcap", "hosts"), "polypath: cannot write client.pcapng: File too large"),
             (
                 30_000,
                 ("--plot",),
@@ -395,6 +411,23 @@ class TestDisk:
         assert "polypath: loop at seed=1: cannot write " in ran.stderr
         assert "File too large" in ran.stderr
         assert "internal error" not in ran.stderr
+
+    @pytest.mark.parametrize("form", ["csv", "iperf3", "xplot"])
+    def test_full_while_a_result_is_exported(self, home: Path, form: str) -> None:
+        assert polypath(home, "run", "plain.toml", "--out", "out", "--plot").returncode == 0
+        ran = polypath(home, "export", form, "out", "-o", "made", preexec_fn=lambda: _limited(500))
+        assert ran.returncode == 2
+        assert re.fullmatch(r"polypath: cannot write .*(made|\.csv): File too large\n", ran.stderr)
+        assert not (home / "made").exists()
+
+    def test_a_table_that_is_cut_short(self, home: Path) -> None:
+        assert polypath(home, "run", "plain.toml", "--out", "out").returncode == 0
+        table = home / "out" / "series" / "subflow_ends.parquet"
+        table.write_bytes(table.read_bytes()[:-100])
+        ran = polypath(home, "show", "out")
+        assert ran.returncode == 2
+        assert ran.stderr.count("\n") == 1
+        assert "subflow_ends.parquet: it is cut short" in ran.stderr
 
 
 NUDGED = """

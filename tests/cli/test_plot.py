@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +97,18 @@ def test_a_folder_that_is_not_of_figures_is_left_alone(polypath: Any, result: Pa
         assert outcome.code == 2
         assert reason in outcome.err
     assert names(mine) == {"rate.png"}
+
+
+@pytest.mark.parametrize("name", ["漢字🚀 شبكة हिन्दी", "\x07\x1b[31m", "$\\frac$"])
+def test_names_that_no_font_has_are_drawn_without_a_word(
+    polypath: Any, result: Path, tmp_path: Path, name: str
+) -> None:
+    shutil.copytree(result, tmp_path / name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        outcome = polypath("plot", result, tmp_path / name, "--kind", "rate", "--out", tmp_path / "to")
+    assert outcome.code == 0
+    assert outcome.err == f"{tmp_path / 'to' / 'rate.png'}\n"
 
 
 def test_runs_are_told_apart_in_the_legend(recording: Recording, tmp_path: Path) -> None:

@@ -88,6 +88,28 @@ def test_sweeps_of_one_name_are_told_apart_by_their_folders(polypath: Any, tmp_p
     ]
 
 
+def test_a_sweep_s_table_that_is_cut_short_is_said(polypath: Any, tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SWEEP)
+    assert polypath("run", tmp_path / "small.toml", "--out", tmp_path / "out").code == 0
+    table = tmp_path / "out" / "statistics.parquet"
+    table.write_bytes(table.read_bytes()[:-9])
+    outcome = polypath("report", tmp_path / "out", "--out", tmp_path / "page.html")
+    assert (outcome.code, outcome.err) == (2, f"polypath: cannot read {table}: it is cut short\n")
+    assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize("named", ["../other", "/etc", "..", "", "a/b", 7, None, ["x"]])
+def test_a_point_s_folder_is_in_the_sweep_s(polypath: Any, tmp_path: Path, named: object) -> None:
+    point = {"values": {"seeds": "1"}, "folder": named, "state": "done", "seed": 1, "plan_sha256": ""}
+    index = {"name": "small", "axes": [], "points": [point], "files": {}}
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "sweep.json").write_text(json.dumps(index))
+    line = f"polypath: {tmp_path / 'out' / 'sweep.json'} names {named!r}, which is no folder of a point\n"
+    for words in (("report", tmp_path / "out"), ("show", tmp_path / "out"), ("plot", tmp_path / "out")):
+        outcome = polypath(*words)
+        assert (outcome.code, outcome.err) == (2, line), words
+
+
 def test_a_lab_is_run(polypath: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert polypath("report", "aggregation", "--run", "tcp", "--set", "application.iperf.duration=1 s").code == 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -121,6 +124,28 @@ def test_frames_of_a_spanning_tree_are_no_ip(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["export", "netanim", str(out), "-o", str(file)]).exit_code == 0
     said = {packet.get("meta-info") for packet in ElementTree.parse(file).getroot().iter("p")}
     assert said == {"BPDU", "ICMP 10.0.0.1 > 10.0.2.2", "ICMP 10.0.2.2 > 10.0.0.1"}
+
+
+def test_captures_that_are_too_large_or_damaged_are_said(result: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "result"
+    shutil.copytree(result, copy)
+    near = copy / "capture" / "near.pcapng"
+    whole = near.read_bytes()
+
+    def said() -> str:
+        outcome = CliRunner().invoke(app, ["export", "netanim", str(copy), "-o", str(tmp_path / "x.xml")])
+        return str(outcome.exception)
+
+    with near.open("r+b") as file:
+        file.truncate(10**12)
+    assert re.search(r"capture has 1e\+06 MB to read, more than 500 MB; a result may take 4 GB", said())
+    for damage in (whole[:-3], whole + bytes(20), whole[:28] + whole[60:], bytes(200)):
+        near.write_bytes(damage)
+        assert re.match(re.escape(f"{near}: ") + "(this is no|ends within|a block is|a frame is)", said())
+    near.unlink()
+    os.mkfifo(near)
+    assert said() == f"{near.parent}: near.pcapng is not a plain file"
+    assert not (tmp_path / "x.xml").exists()
 
 
 def test_what_cannot_be_exported_is_said(result: Path, tmp_path: Path) -> None:

@@ -143,6 +143,25 @@ def test_a_qlog_that_is_cut_short_is_named(result: Path, tmp_path: Path, kept: i
     assert not (tmp_path / "qvis").exists()
 
 
+def test_a_qlog_that_is_too_large_or_not_ours_is_named(result: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "result"
+    shutil.copytree(result, copy)
+    qlog = copy / "qlog" / "connection0_client.sqlog"
+
+    def said() -> str:
+        outcome = CliRunner().invoke(app, ["export", "qvis", str(copy), "-o", str(tmp_path / "qvis")])
+        return str(outcome.exception)
+
+    head, *records = qlog.read_text().split("\x1e")[1:]
+    for other in ("{}", "[]", "7", '{"name": 7}', '{"tuple": "p0", "name": "quic:packet_sent"}', '{"tuple": "x"}'):
+        qlog.write_text("\x1e".join(["", head, other, *records]))
+        assert said() == f"{copy / 'qlog' / 'connection0'}: a record is not as runs write it"
+    with qlog.open("r+b") as file:
+        file.truncate(10**12)
+    assert said().startswith(f"{copy / 'qlog'} has 1e+06 MB to read, more than 125 MB; a result may take 4 GB")
+    assert not (tmp_path / "qvis").exists()
+
+
 def test_a_result_without_qlogs_says_what_is_missing(tmp_path: Path) -> None:
     scenario = tmp_path / "two.toml"
     scenario.write_text(TEXT, encoding="utf-8")

@@ -101,6 +101,15 @@ def test_a_guest_that_dies_is_no_result(fake: Fake, scenario: Load, script: str,
     assert "\n" not in str(caught.value)
 
 
+def test_path_says_nothing_of_what_a_run_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in (str(tmp_path), None):
+        monkeypatch.setenv("PATH", path) if path else monkeypatch.delenv("PATH")
+        programs.require_tools("linux")
+        command = guest.command(1, 64)
+        assert [Path(each).name for each in command if each.endswith(("/env", "/setpriv"))]
+        assert not {"env", "setpriv"} & set(command)
+
+
 def test_a_kernel_that_does_nothing_fails_its_trial(fake: Fake) -> None:
     with pytest.raises(EngineError, match="ended before its run was over"):
         trial(fake(HOLLOW))

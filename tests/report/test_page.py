@@ -91,7 +91,7 @@ def test_datagrams_have_a_rate_of_their_own_and_none_by_path() -> None:
     recording = engines.get("sim").run(Scenario.parse(DATAGRAMS, "x").plan())
     (run,) = page(recording)["runs"]
     data = unpacked(run)["connections"]
-    assert not run["connections"][0]["counted"]
+    assert {lane["share"] for lane in run["summary"]["connections"][0]["subflows"]} == {None}
     assert "rate" not in data["2"]
     for number, of in enumerate(metrics.connections(recording)[:2]):
         _, goodput = metrics.goodput_series(recording, of)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -64,6 +68,75 @@ def test_what_the_system_says_of_a_table_is_said(told: str, said: str, tmp_path:
     with pytest.raises(OutputError, match=rf"^cannot write .*a\.parquet: {said}$"):
         files.write_table(tmp_path / "a.parquet", Refuses({"a": [1]}))
     assert names(tmp_path) == []
+
+
+class Full(files._File):
+    """A disk that has so much room left."""
+
+    room = 0
+    said = errno.ENOSPC
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._file: Any = _Limited(self._file, Full)
+
+
+class _Limited:
+    def __init__(self, file: Any, disk: type[Full]) -> None:
+        self.file, self.disk, self.left = file, disk, disk.room
+
+    def write(self, data: Any) -> int:
+        if not self.left:
+            raise OSError(self.disk.said, os.strerror(self.disk.said))
+        written = int(self.file.write(data[: self.left]))
+        self.left -= written
+        return written
+
+    def close(self) -> None:
+        self.file.close()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_a_full_disk_is_said_wherever_in_a_table_it_ends(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = pl.DataFrame({"a": range(50), "b": [str(each) for each in range(50)]})
+    path = tmp_path / "a.parquet"
+    files.write_table(path, rows)
+    size = path.stat().st_size
+    path.unlink()
+    monkeypatch.setattr(files, "_File", Full)
+    monkeypatch.setattr(Full, "said", code)
+    for room in (*range(0, size, 13), size - 1):
+        monkeypatch.setattr(Full, "room", room)
+        for write in (files.write_table, files.write_csv) if room < 150 else (files.write_table,):
+            with pytest.raises(OutputError) as raised:
+                write(path, rows)
+            assert str(raised.value) == f"cannot write {path}: {os.strerror(code)}"
+    assert names(tmp_path) == []
+    monkeypatch.setattr(Full, "room", size)
+    files.write_table(path, rows)
+    assert pl.read_parquet(path).equals(rows)
+
+
+def test_a_table_is_written_as_polars_writes_it(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"a": range(200_000), "b": [str(each % 977) for each in range(200_000)]})
+    rows.write_parquet(tmp_path / "theirs.parquet")
+    files.write_table(tmp_path / "ours.parquet", rows)
+    assert (tmp_path / "ours.parquet").read_bytes() == (tmp_path / "theirs.parquet").read_bytes()
+
+
+def test_no_text_in_csv_is_a_formula(tmp_path: Path) -> None:
+    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "a=1", " =1", "", None]
+    rows = pl.DataFrame({"name": texts, "n": range(-5, 5), "x": [-1.5, *[None] * 9]})
+    path = tmp_path / "a.csv"
+    files.write_csv(path, rows)
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *cells = csv.reader(file)
+    assert header == ["name", "n", "x"]
+    assert [name for name, _, _ in cells] == [*(f"'{text}" for text in texts[:6]), "a=1", " =1", "", ""]
+    assert [int(n) for _, n, _ in cells] == list(range(-5, 5))
+    assert cells[0][2] == "-1.5"
 
 
 def test_a_folder_is_made_and_tried(tmp_path: Path) -> None:

@@ -180,3 +180,45 @@ def test_a_damaged_table_is_measured_or_refused(recording: Recording, tmp_path: 
         except ValueError:
             continue
         assert min([*values, content]) >= 0
+
+
+def test_a_table_that_is_cut_short_or_damaged_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"a": [1, 2], "b": ["x", "y"]}).write_parquet(path)
+    whole = path.read_bytes()
+    for length in (*range(0, len(whole), 29), *range(len(whole) - 9, len(whole))):
+        path.write_bytes(whole[:length])
+        with pytest.raises(OutputError, match=r"^cannot read .*a\.parquet: it is cut short$"):
+            reading.table(path)
+    for other in (b"PAR1" + bytes(len(whole) - 8) + b"PAR1", b"something else that is long enough"):
+        path.write_bytes(other)
+        with pytest.raises(OutputError, match=r"^cannot read .*a\.parquet: not a Parquet file as results have it$"):
+            reading.table(path)
+        assert not reading.is_readable(path)
+    with pytest.raises(FileNotFoundError):
+        reading.table(tmp_path / "b.parquet")
+
+
+def test_what_the_system_says_of_a_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(path: Path, *, glob: bool) -> None:
+        raise pl.exceptions.ComputeError("Input/output error (os error 5)")
+
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"a": [1]}).write_parquet(path)
+    monkeypatch.setattr(pl, "read_parquet", broken)
+    with pytest.raises(OutputError, match=r"^cannot read .*a\.parquet: Input/output error$"):
+        reading.table(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["run[1]", "run*", "what?", "{a,b}", "!run", "file:run", "a=1,b=2", "\x1b[31m", "漢🚀"]
+)
+def test_the_name_of_a_folder_is_no_pattern(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / "run1").mkdir()
+    pl.DataFrame({"a": [2]}).write_parquet(tmp_path / "run1" / "a.parquet")
+    path = tmp_path / name / "a.parquet"
+    reading_of = pl.DataFrame({"a": [1]})
+    with path.open("wb") as file:
+        reading_of.write_parquet(file)
+    assert reading.table(path).equals(reading_of)

@@ -2,6 +2,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -38,8 +39,8 @@ def test_a_failed_write_leaves_the_result_that_was_there(
     recording.save(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
-    def broken(self: pl.DataFrame, path: Path) -> None:
-        path.write_bytes(b"PAR1 half")
+    def broken(self: pl.DataFrame, file: Any) -> None:
+        file.write(b"PAR1 half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pl.DataFrame, "write_parquet", broken)
@@ -84,3 +85,19 @@ def test_what_the_extra_brings_is_named_where_it_lacks(recording: Recording, mon
 def test_pandas_and_pyarrow(recording: Recording) -> None:
     assert recording.to_pyarrow()["requests"].num_rows == 3
     assert recording.to_pandas()["requests"]["delay_ns"].isna().sum() == 1
+
+
+def test_a_plan_that_lacks_what_is_asked_for_is_said(recording: Recording, tmp_path: Path) -> None:
+    recording.save(tmp_path)
+    path = tmp_path / "plan.json"
+    whole = json.loads(path.read_text())
+    for plan in ({**whole, "applications": []}, [], 7, {}):
+        path.write_text(json.dumps(plan))
+        with pytest.raises(OutputError, match=r"plan\.json does not have the applications that the tables name"):
+            Recording.load(tmp_path)
+    path.write_text(json.dumps({**whole, "nodes": []}))
+    loaded = Recording.load(tmp_path)
+    with pytest.raises(OutputError, match=r"plan\.json has no number 0 where one belongs"):
+        loaded.plan["nodes"][0]
+    with pytest.raises(OutputError, match=r"plan\.json has no 'colour' where one belongs"):
+        loaded.plan["applications"][0]["colour"]

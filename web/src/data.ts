@@ -95,8 +95,9 @@ export interface SubflowSummary {
   backup: boolean;
   established_s: number | null;
   closed_s: number | null;
-  bytes: number;
-  share: number;
+  /** This and the two below: null where bytes are not counted by path. */
+  bytes: number | null;
+  share: number | null;
   goodput_mbps: number | null;
   /** Part of all bytes sent; null where none was. */
   resent: number | null;
@@ -120,8 +121,6 @@ export interface Connection {
   lane: string;
   receiver: string;
   charted: boolean;
-  /** Whether bytes are counted by path. */
-  counted: boolean;
   /** What the table cannot say in a cell, as the terminal has it. */
   notes: string[];
   subflows: Lane[];

@@ -82,7 +82,6 @@ function SubflowRow(props: { run: Run; number: number; of: SubflowSummary; whole
   const { of } = props;
   const connection = props.run.connections[props.number];
   const lane = connection?.subflows.find((each) => each.id === of.id);
-  const counted = (text: string) => (connection?.counted ? text : "");
   const notes = [of.backup ? ", backup" : "", of.established_s === null ? ", not established" : ""].join("");
   return (
     <tr>
@@ -91,11 +90,11 @@ function SubflowRow(props: { run: Run; number: number; of: SubflowSummary; whole
         {notes}
       </th>
       <td>{of.interface}</td>
-      <td class="number">{counted(mbps(of.goodput_mbps))}</td>
-      <td class="number">{counted(percent(of.share))}</td>
+      <td class="number">{mbps(of.goodput_mbps)}</td>
+      <td class="number">{of.share === null ? "" : percent(of.share)}</td>
       <td class="number">{typeof of.srtt_ms?.mean === "number" ? fixed(of.srtt_ms.mean, 1) : ""}</td>
-      <td class="number">{of.resent === null ? "" : counted(percent(of.resent, 2))}</td>
-      <td class="number">{of.reinjected_bytes === null ? "" : counted(amount(of.reinjected_bytes))}</td>
+      <td class="number">{of.resent === null ? "" : percent(of.resent, 2)}</td>
+      <td class="number">{of.reinjected_bytes === null ? "" : amount(of.reinjected_bytes)}</td>
       <td />
     </tr>
   );

@@ -14,6 +14,7 @@ use polypath_wire::EmitError;
 use polypath_wire::icmp::Echo;
 use polypath_wire::tcp::Payload;
 
+use crate::error::Unwritten;
 use crate::flow::{Body, Content, Flow, Quoted, ip_header_len};
 use crate::middlebox::About;
 use crate::plan::{NodeKind, Plan};
@@ -57,7 +58,7 @@ pub(crate) struct Captures {
     told: BTreeSet<String>,
     builder: FrameBuilder,
     frame: Vec<u8>,
-    failure: Option<io::Error>,
+    failure: Option<Unwritten>,
     active: bool,
     /// The Ethernet address of each IP address, where frames are the hosts' own from end to end: no switch changes them.
     pub ethernet: Option<BTreeMap<IpAddr, Mac>>,
@@ -88,13 +89,17 @@ impl Captures {
     }
 
     /// Opens the files of `mode` in `directory`.
-    pub fn open(plan: &Plan, mode: CaptureMode, directory: Option<&Path>) -> io::Result<Self> {
+    pub fn open(
+        plan: &Plan,
+        mode: CaptureMode,
+        directory: Option<&Path>,
+    ) -> Result<Self, Unwritten> {
         let mut captures = Self::none();
         let Some(directory) = directory.filter(|_| mode != CaptureMode::None) else {
             return Ok(captures);
         };
         captures.active = true;
-        std::fs::create_dir_all(directory)?;
+        std::fs::create_dir_all(directory).map_err(|error| Unwritten::new(directory, &error))?;
         captures.key_log = Some(directory.join(KEY_LOG));
         let mut host_files = vec![None; plan.nodes.len()];
         for (index, link) in plan.links.iter().enumerate() {
@@ -122,7 +127,9 @@ impl Captures {
                     "{}:{}",
                     node.name, node.interfaces[attachment.interface].name
                 );
-                let interface = captures.files[file].interface(&name, 0)?;
+                let interface = captures.files[file]
+                    .interface(&name, 0)
+                    .map_err(|error| Unwritten::new(&captures.names[file].1, &error))?;
                 let mac = |end: usize| Mac::local((2 * index + end) as u32 + 1);
                 *slot = Some(Tap {
                     file,
@@ -138,7 +145,7 @@ impl Captures {
         Ok(captures)
     }
 
-    fn create(&mut self, directory: &Path, name: &str) -> io::Result<usize> {
+    fn create(&mut self, directory: &Path, name: &str) -> Result<usize, Unwritten> {
         let name: String = name
             .chars()
             .map(|c| {
@@ -151,8 +158,10 @@ impl Captures {
             .collect();
         let path = directory.join(format!("{name}.pcapng"));
         let partial = directory.join(format!(".{name}.pcapng.partial"));
-        self.files
-            .push(Writer::new(BufWriter::new(File::create(&partial)?))?);
+        let file = File::create(&partial)
+            .and_then(|file| Writer::new(BufWriter::new(file)))
+            .map_err(|error| Unwritten::new(&path, &error))?;
+        self.files.push(file);
         self.names.push((partial, path));
         Ok(self.files.len() - 1)
     }
@@ -166,15 +175,15 @@ impl Captures {
         if log.is_empty() {
             return;
         }
-        for file in &mut self.files {
+        for (file, (_, path)) in self.files.iter_mut().zip(&self.names) {
             if let Err(error) = file.tls_secrets(&log) {
-                self.failure.get_or_insert(error);
+                self.failure.get_or_insert(Unwritten::new(path, &error));
             }
         }
         if let Some(path) = &self.key_log
             && let Err(error) = append(path, &log)
         {
-            self.failure.get_or_insert(error);
+            self.failure.get_or_insert(Unwritten::new(path, &error));
         }
     }
 
@@ -243,15 +252,15 @@ impl Captures {
     }
 
     /// Closes the files under their names.
-    pub fn finish(&mut self) -> io::Result<()> {
+    pub fn finish(&mut self) -> Result<(), Unwritten> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
-        for file in &mut self.files {
-            file.flush()?;
+        for (file, (_, path)) in self.files.iter_mut().zip(&self.names) {
+            file.flush().map_err(|error| Unwritten::new(path, &error))?;
         }
         for (partial, path) in self.names.drain(..) {
-            std::fs::rename(partial, path)?;
+            std::fs::rename(partial, &path).map_err(|error| Unwritten::new(&path, &error))?;
         }
         Ok(())
     }
@@ -275,7 +284,8 @@ impl Captures {
             Err(error) => Err(io::Error::other(error.to_string())),
         };
         if let Err(error) = written {
-            self.failure.get_or_insert(error);
+            let (_, path) = &self.names[tap.file];
+            self.failure.get_or_insert(Unwritten::new(path, &error));
         }
     }
 

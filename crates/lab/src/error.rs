@@ -1,5 +1,7 @@
 //! Why a plan cannot run.
 
+use std::path::{Path, PathBuf};
+
 use polypath_net::{ChangeError, ConfigError, NodeId, PrefixError, RouteError, TopologyError};
 use polypath_transport::registry::RegistryError;
 
@@ -54,8 +56,33 @@ pub enum PlanError {
         largest: &'static str,
         remedy: &'static str,
     },
-    #[error("captures cannot be written: {0}")]
-    Capture(#[from] std::io::Error),
+    #[error("{} holds files; name a new or empty folder for qlogs", .0.display())]
+    Occupied(PathBuf),
+    #[error(transparent)]
+    File(#[from] Unwritten),
+}
+
+/// A file of a run that cannot be written, and what the system says of it.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {file}: {reason}")]
+pub struct Unwritten {
+    file: String,
+    reason: String,
+}
+
+impl Unwritten {
+    pub(crate) fn new(path: &Path, error: &std::io::Error) -> Self {
+        let text = error.to_string();
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        Self {
+            file: name.to_string_lossy().into_owned(),
+            reason: text
+                .split(" (os error")
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+        }
+    }
 }
 
 /// A route error with the plan's names for nodes and interfaces.

@@ -109,9 +109,9 @@ class _Console(Console):
         try:
             yield
         except OSError as error:
-            if self.stderr:
-                raise
             self.discard()
+            if self.stderr:  # there is nowhere to say it, and the exit code says how the command ended
+                return
             from polypath.results import OutputError
 
             raise OutputError(cannot_print(error)) from error
@@ -122,7 +122,7 @@ class _Console(Console):
     def discard(self) -> None:
         """Lets what is still to be printed go nowhere."""
         self.unread = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (sys.stderr if self.stderr else sys.stdout).fileno())
 
 
 class _Table(Table):

@@ -54,13 +54,22 @@ def export(
     require_not_read(out, *(directory / name for name in (layout.MANIFEST, *listed)))
     require_new(out)
     owned.clear(out.parent, _PARTIAL)
-    with owned.made(out.parent, _PARTIAL) as place:
-        partial = place / out.name
-        if exporter.folder:
-            partial.mkdir()
-        try:
-            count = exporter.write(recording, directory, partial, application)
-        except ExportError as error:
-            raise OutputError(str(error)) from error
-        partial.replace(out)
+    try:
+        with owned.made(out.parent, _PARTIAL) as place:
+            partial = place / out.name
+            if exporter.folder:
+                partial.mkdir()
+            try:
+                count = exporter.write(recording, directory, partial, application)
+            except ExportError as error:
+                raise OutputError(str(error)) from error
+            except OutputError as error:
+                raise OutputError(str(error).replace(str(partial), str(out))) from error
+            partial.replace(out)
+    except OutputError:
+        raise
+    except OSError as error:
+        # that of a write names no file, or our own folder
+        own = error.filename is None or _PARTIAL in str(error.filename)
+        raise OutputError(f"{f'cannot write {out}' if own else error.filename}: {error.strerror or error}") from error
     err.print(f"{counted(count, exporter.what)} in {out}", markup=False)

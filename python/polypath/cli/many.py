@@ -121,7 +121,11 @@ def _of_subflows(rows: Table, recording: Recording, own: Sequence[_Owned], what:
     _row(rows, f"{what}, Mbps", rates)
     siblings = Counter(connection.application for connection, _ in own)
     if max(siblings.values(), default=0) > 1:
-        _row(rows, f"{what}, share %", [(100 * subflow.share, _name(each, subflow)) for each, subflow in own])
+        _row(
+            rows,
+            f"{what}, share %",
+            [(100 * subflow.share, _name(each, subflow)) for each, subflow in own if subflow.share is not None],
+        )
     _row(rows, f"{what}, RTT ms", delays)
     _row(rows, f"{what}, resent %", resent)
 

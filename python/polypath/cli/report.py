@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import polars as pl
 import typer
 
 from polypath import _core, engines, labs, sweep
@@ -201,6 +200,7 @@ def _sweep(path: Path, link: str | None) -> _Found:
     try:
         index = reading.data(folder.located(path, layout.INDEX))
         points = _done(index)
+        places = {each["folder"]: stored.point(path, each["folder"]) for each in index["points"]}
         name = str(index["name"])
     except OutputError:
         raise
@@ -208,7 +208,7 @@ def _sweep(path: Path, link: str | None) -> _Found:
         raise OutputError(f"no sweep in {path}: {layout.INDEX} cannot be read") from error
     runs: list[Labelled] = []
     for point in points[:MOST_RUNS]:
-        recording = Recording.load(path / point["folder"])
+        recording = Recording.load(places[point["folder"]])
         title = of_place(point["values"])
         own = None if link is None else f"{link}{quote(point['folder'])}/"
         runs.append(Labelled(f"{name} ({title})", recording, folder=own, values=point["values"]))
@@ -296,9 +296,7 @@ def _table(one: _Found, place: Path, index: Mapping[str, Any], first: int) -> Sw
     """A sweep whose runs have the numbers from `first` on."""
     try:
         statistics = reading.table(folder.located(place, layout.STATISTICS)).to_dicts()
-    except OutputError:
-        raise
-    except (OSError, ValueError, pl.exceptions.PolarsError):
+    except FileNotFoundError:
         statistics = []  # the sweep was interrupted before its end
     axes = [axis["name"] for axis in index["axes"] if axis["name"] != SEED]
     numbers: list[int | None] = []
@@ -316,9 +314,7 @@ def _compared(place: Path, axes: Sequence[str]) -> list[dict[str, Any]]:
         return []
     try:
         found = reading.table(folder.located(place, layout.PAIRED))
-    except OutputError:
-        raise
-    except (OSError, ValueError, pl.exceptions.PolarsError):
+    except FileNotFoundError:
         return []
     return [
         {

@@ -55,10 +55,9 @@ def _show_each(
         rates = [] if connection.transport == "icmp" else metrics.goodput_series(recording, connection)[1]
         top = max(means(rates), default=0.0)
         rows.append((_connection(recording, connection), rates, top))
-        counted = notes.are_counted(connection, own)
         for subflow in own if subflows else ():
-            rates = metrics.subflow_series(recording, connection, subflow)[1] if counted else []
-            rows.append((_subflow(recording, connection, subflow, counted), rates, top))
+            rates = metrics.subflow_series(recording, connection, subflow)[1] if subflow.is_counted else []
+            rows.append((_subflow(recording, connection, subflow), rates, top))
     widths = [max(len(cell) for cell in column) for column in zip(_HEADINGS, *(row for row, _, _ in rows), strict=True)]
     room = out.width - sum(width + GAP for width in widths)
     sparks = min(WIDTH, room) if room >= _SPARKS else 0
@@ -76,10 +75,8 @@ def _connection(recording: Recording, connection: metrics.Connection) -> tuple[s
     return connection.name, connection.transport, "" if nothing else _mbps(goodput or 0.0), "", "", ""
 
 
-def _subflow(
-    recording: Recording, connection: metrics.Connection, subflow: metrics.Subflow, counted: bool
-) -> tuple[str, ...]:
-    """Its cells; rate, share and repetitions are left blank where bytes are not `counted` by path."""
+def _subflow(recording: Recording, connection: metrics.Connection, subflow: metrics.Subflow) -> tuple[str, ...]:
+    """Its cells; rate, share and repetitions are left blank where bytes are not counted by path."""
     samples = metrics.srtt_us(recording, connection, subflow)
     goodput = metrics.subflow_goodput(recording, connection, subflow)
     remarks = "".join(
@@ -90,10 +87,10 @@ def _subflow(
     return (
         f"  {subflow.source} → {subflow.destination}{remarks}",
         subflow.interface,
-        _mbps(goodput) if goodput is not None and counted else "",
-        f"{subflow.share:.1%}" if counted else "",
+        "" if goodput is None else _mbps(goodput),
+        "" if subflow.share is None else f"{subflow.share:.1%}",
         milliseconds(1000 * fmean(samples)) if samples else "",
-        f"{subflow.resent:.2%}" if counted and subflow.resent is not None else "",
+        "" if subflow.resent is None else f"{subflow.resent:.2%}",
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from polypath.errors import PolypathError
 from polypath.results import Recording, layout
+from polypath.results.files import write_csv
 
 
 class ExportError(PolypathError, ValueError):
@@ -60,7 +61,7 @@ def _xplot(recording: Recording, directory: Path, out: Path, _: str | None) -> i
 
 def _csv(recording: Recording, directory: Path, out: Path, _: str | None) -> int:
     for name, table in recording.tables.items():
-        table.write_csv(out / f"{name}.csv")
+        write_csv(out / f"{name}.csv", table)
     return len(recording.tables)
 
 

@@ -14,10 +14,12 @@ from typing import Any, TextIO
 from xml.sax.saxutils import quoteattr
 
 from polypath.formats.pcapng import CaptureError, Frame, frames
-from polypath.results import Recording
+from polypath.results import Recording, layout, reading
 from polypath.results.places import places
 
 VERSION = "netanim-3.108"
+#: Bytes of memory that a byte of a capture takes: itself, and its part of a packet's line.
+_GROWS = 8
 _COLUMN, _MARGIN = 30.0, 10.0
 _ETHERNET = 14
 _IP = (0x0800, 0x86DD)
@@ -31,6 +33,7 @@ _PROTOCOLS = {1: "ICMP", 6: "TCP", 17: "UDP"}
 def write(recording: Recording, captures: Path, out: TextIO) -> int:
     """Writes the animation; returns how many packets it has. Raises CaptureError where a link has no capture."""
     plan = recording.plan
+    _require_room(plan, captures)
     out.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<anim ver="{VERSION}" filetype="animation">\n')
     for line in _network(plan):
         out.write(line + "\n")
@@ -40,6 +43,19 @@ def write(recording: Recording, captures: Path, out: TextIO) -> int:
         count += 1
     out.write("</anim>\n")
     return count
+
+
+def _require_room(plan: Mapping[str, Any], captures: Path) -> None:
+    """Raises TooLarge, and CaptureError for what is no plain file."""
+    paths = [path for link in plan["links"] if (path := _capture(link, captures)).exists()]
+    try:
+        reading.require_room(paths, _GROWS)
+    except ValueError as error:
+        raise CaptureError(f"{captures}: {error}") from error
+
+
+def _capture(link: Mapping[str, Any], captures: Path) -> Path:
+    return captures / Path(layout.capture(link["name"])).name
 
 
 def _network(plan: Mapping[str, Any]) -> Iterator[str]:
@@ -74,7 +90,7 @@ def _describe(link: Mapping[str, Any]) -> str:
 
 
 def _packets(plan: Mapping[str, Any], link: Mapping[str, Any], captures: Path) -> Iterator[tuple[int, str]]:
-    path = captures / f"{link['name']}.pcapng"
+    path = _capture(link, captures)
     if not path.exists():
         raise CaptureError(f"{path} is not there; the run needs `--pcap links`")
     forward, backward = _Channel(plan, link, "forward"), _Channel(plan, link, "backward")
@@ -88,7 +104,11 @@ def _packets(plan: Mapping[str, Any], link: Mapping[str, Any], captures: Path) -
             seconds = [f"{time / 1e9:.9f}" for time in (first, last, sent, frame.time_ns)]
             ends = f'fId="{channel.source}" fbTx="{seconds[0]}" lbTx="{seconds[1]}"'
             ends += f' tId="{channel.target}" fbRx="{seconds[2]}" lbRx="{seconds[3]}"'
-            yield first, f"<p {ends} meta-info={quoteattr(_meta(frame))} />"
+            try:
+                about = _meta(frame)
+            except (IndexError, ValueError, struct.error) as error:
+                raise CaptureError(f"{path}: a frame is damaged") from error
+            yield first, f"<p {ends} meta-info={quoteattr(about)} />"
 
 
 class _Channel:

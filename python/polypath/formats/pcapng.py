@@ -44,14 +44,21 @@ def frames(path: Path) -> Iterator[Frame]:
         if length < 12 or length % 4 or at + length > len(data) or (at == 0 and kind != _SECTION):
             raise CaptureError(f"{path}: this is no capture in pcapng")
         body = data[at + 8 : at + length - 4]
-        if kind == _INTERFACE:
-            interfaces.append(dict(_options(body, 8)).get(_NAME, b"").decode())
-        elif kind == _PACKET:
-            number, high, low, kept, original = struct.unpack_from("<IIIII", body)
-            flags = dict(_options(body, 20 + (kept + 3) // 4 * 4)).get(_FLAGS, b"\0\0\0\0")
-            inbound = int.from_bytes(flags, "little") & 3 == _INBOUND
-            yield Frame(high << 32 | low, interfaces[number], inbound, body[20 : 20 + kept], original)
+        try:
+            if kind == _INTERFACE:
+                interfaces.append(dict(_options(body, 8)).get(_NAME, b"").decode())
+            elif kind == _PACKET:
+                yield _frame(body, interfaces)
+        except (IndexError, UnicodeDecodeError, struct.error) as error:
+            raise CaptureError(f"{path}: a block is damaged") from error
         at += length
+
+
+def _frame(body: bytes, interfaces: list[str]) -> Frame:
+    number, high, low, kept, original = struct.unpack_from("<IIIII", body)
+    flags = dict(_options(body, 20 + (kept + 3) // 4 * 4)).get(_FLAGS, b"\0\0\0\0")
+    inbound = int.from_bytes(flags, "little") & 3 == _INBOUND
+    return Frame(high << 32 | low, interfaces[number], inbound, body[20 : 20 + kept], original)
 
 
 def _options(body: bytes, at: int) -> Iterator[tuple[int, bytes]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from polypath.errors import PolypathError
-from polypath.results import Recording, layout
+from polypath.results import Recording, layout, reading
 
 _SEPARATOR = "\x1e"
 _NAMES = {
@@ -45,14 +45,24 @@ class QlogError(PolypathError, ValueError):
 def write(recording: Recording, directory: Path, out: Path) -> int:
     """Writes the files into the empty folder `out`; returns how many. Raises QlogError where the run wrote no qlogs."""
     sides: dict[str, list[tuple[_Event, list[_Event]]]] = {}
-    for file in sorted((directory / layout.QLOG).glob("*.sqlog")):
+    files = sorted((directory / layout.QLOG).glob("*.sqlog"))
+    try:
+        reading.require_room(files, reading.JSON_GROWS)
+    except ValueError as error:
+        raise QlogError(f"{directory / layout.QLOG}: {error}") from error
+    for file in files:
         sides.setdefault(file.stem.rpartition("_")[0], []).append(_records(file))
     if not sides:
         raise QlogError(f"{directory} has no qlogs; the run needs `--qlog` and a connection of QUIC")
     count = 0
     for connection, logs in sides.items():
-        for path in _paths(events for _, events in logs):
-            traces = [_trace(head, events, path) for head, events in logs]
+        try:
+            paths = _paths(events for _, events in logs)
+            by_path = {path: [_trace(head, events, path) for head, events in logs] for path in paths}
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            where = directory / layout.QLOG / connection
+            raise QlogError(f"{where}: a record is not as runs write it") from error
+        for path, traces in by_path.items():
             title = f"{recording.metadata.scenario}: {connection}, path {path}"
             made = {"qlog_version": "0.3", "qlog_format": "JSON", "title": title, "traces": traces}
             text = json.dumps(made, separators=(",", ":"), ensure_ascii=False)

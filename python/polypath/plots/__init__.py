@@ -7,10 +7,15 @@ polypath.plots.rate(other, ax=axes, label="other")  # as one line for the run, s
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+# Without a handler what matplotlib logs as it is imported goes to the terminal: that its own folder cannot be written.
+logging.getLogger("matplotlib").addHandler(logging.NullHandler())
+
+# ruff: noqa: E402
 from matplotlib.figure import Figure
 
 from polypath.plots import figure as figures

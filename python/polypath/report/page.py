@@ -196,7 +196,6 @@ def _connection(
         "lane": of.lane,
         "receiver": of.receiver,
         "charted": charted,
-        "counted": notes.are_counted(of, lanes),
         "subflows": subflows,
         "causes": [
             {

@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from polypath.report.columns import MOST_VALUES, Chart, differences
-from polypath.results import Recording, metrics, notes, traces
+from polypath.results import Recording, metrics, traces
 from polypath.results.metrics import Connection, Subflow
 
 #: Steps of the network's animation at most, and values.
@@ -53,8 +53,7 @@ def _rate(recording: Recording, of: Connection, lanes: Sequence[Subflow]) -> Cha
     """Goodput, then the rate of each subflow if bytes are counted by path, in bit/s over the interval that ends at the
     time; where the first one begins there is its rate, too."""
     ends, goodput = metrics.goodput_series(recording, of)
-    counted = lanes if notes.are_counted(of, lanes) else ()
-    own = [metrics.subflow_series(recording, of, lane)[1] for lane in counted]
+    own = [metrics.subflow_series(recording, of, lane)[1] for lane in lanes if lane.is_counted]
     return Chart(
         [of.start_ns, *(round(end * metrics.SECOND) for end in ends)] if ends else [],
         [[rate * 1e6 for rate in (*one[:1], *one)] for one in (goodput, *own)],

@@ -75,7 +75,7 @@ def _figures(recording: Recording) -> Iterator[_Row]:
             path = f"{_address(subflow.source)} → {_address(subflow.destination)}"
             seen[path] = seen.get(path, 0) + 1
             subject = path if seen[path] == 1 else f"{path} ({seen[path]})"
-            yield name, subject, "share", "%", 100 * subflow.share
+            yield name, subject, "share", "%", None if subflow.share is None else 100 * subflow.share
             samples = metrics.srtt_us(recording, connection, subflow)
             yield name, subject, "srtt", "ms", sum(samples) / len(samples) / 1e3 if samples else None
 

@@ -151,5 +151,5 @@ def _shares(runs: Sequence[Recording], name: str) -> Mapping[tuple[str, str], fl
     for run in runs:
         for subflow in metrics.subflows(run, metrics.connection(run, name)):
             path = (subflow.source.rpartition(":")[0], subflow.destination.rpartition(":")[0])
-            total[path] = total.get(path, 0.0) + 100 * subflow.share / len(runs)
+            total[path] = total.get(path, 0.0) + 100 * (subflow.share or 0.0) / len(runs)
     return total

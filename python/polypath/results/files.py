@@ -3,14 +3,17 @@
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from polypath.errors import PolypathError
 
 PARTIAL = ".partial"
+#: How a cell begins that spreadsheets calculate (OWASP, "CSV Injection").
+_FORMULA = r"^[=+\-@\t\r]"
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
@@ -47,16 +50,59 @@ def write_with(path: Path, write: Callable[[Path], object]) -> None:
         write(temporary)
 
 
+class _File:
+    """A file that keeps what the system says of it: of an error in between, polars tells another story or none."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb", buffering=0)
+        self.error: OSError | None = None
+
+    def write(self, data: bytes) -> int:
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            self.error = self.error or error
+            raise
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing waits: what is written has been handed to the system."""
+
+    def close(self) -> None:
+        self._file.close()
+
+
 def write_table(path: Path, table: pl.DataFrame) -> None:
     """Writes a table as Parquet."""
-    with replacing(path) as temporary:
+    _write_with(path, lambda file: table.write_parquet(file))
+
+
+def write_csv(path: Path, table: pl.DataFrame) -> None:
+    """Writes a table as CSV, in which no text is a formula to a spreadsheet: one that would be begins with an
+    apostrophe."""
+    texts = pl.col(pl.String)
+    safe = pl.when(texts.str.contains(_FORMULA)).then("'" + texts).otherwise(texts)
+    _write_with(path, lambda file: table.with_columns(safe.name.keep()).write_csv(file))
+
+
+def _write_with(path: Path, write: Callable[[Any], object]) -> None:
+    with replacing(path) as temporary, closing(_File(temporary)) as file:
         try:
-            table.write_parquet(temporary)
-        except pl.exceptions.PolarsError as error:
-            # What the system said is in the text only.
-            number = _OS_ERROR.search(str(error))
-            reason = os.strerror(int(number[1])) if number else str(error).splitlines()[0]
-            raise OutputError(f"cannot write {path}: {reason}") from error
+            write(file)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            if file.error is not None:
+                raise file.error from error
+            if isinstance(error, OSError):
+                raise
+            raise OutputError(f"cannot write {path}: {said(error) or str(error).splitlines()[0]}") from error
+
+
+def said(error: pl.exceptions.PolarsError) -> str | None:
+    """What the system said, which polars has in the text only."""
+    number = _OS_ERROR.search(str(error))
+    return os.strerror(int(number[1])) if number else None
 
 
 def require_writable(directory: Path) -> None:

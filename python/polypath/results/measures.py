@@ -258,7 +258,8 @@ def unanswered(recording: Recording, *, connection: str) -> Figure:
 def subflow_share(recording: Recording, *, connection: str, interface: str | Sequence[str]) -> Figure:
     chosen = [interface] if isinstance(interface, str) else interface
     found = metrics.subflows(recording, metrics.connection(recording, connection))
-    return sum(subflow.share for subflow in found if subflow.interface in chosen)
+    shares = [subflow.share for subflow in found if subflow.interface in chosen]
+    return None if None in shares else sum(share for share in shares if share is not None)
 
 
 def alternations(recording: Recording, *, connection: str, interface: str | Sequence[str]) -> Figure:

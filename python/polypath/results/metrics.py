@@ -12,6 +12,8 @@ from itertools import pairwise
 from math import floor
 from typing import Any, Final, Literal
 
+import polars as pl
+
 from polypath.results.errors import MetricError as MetricError  # for those who use it from here
 from polypath.results.groups import Groups
 from polypath.results.recording import Recording
@@ -87,19 +89,29 @@ _ONE_WAY = frozenset({"bulk", "stream", "messages"})
 """Applications that only send: the client, or with `reverse` the server."""
 
 
-def _finished(row: Mapping[str, Any], planned_end_ns: int, work: Mapping[str, Any], answered: int) -> bool | None:
+@dataclass(frozen=True)
+class _Asked:
+    """Requests or messages of an application: sent, and answered or arrived."""
+
+    sent: int = 0
+    answered: int = 0
+
+
+def _finished(row: Mapping[str, Any], planned_end_ns: int, work: Mapping[str, Any], asked: _Asked) -> bool | None:
     closed = row["end_ns"] is not None
     count, size = work.get("count"), work.get("size_bytes")
     if work.get("duration_ns") is not None:
         if work["kind"] == "messages" and not closed and row["start_ns"] + work["duration_ns"] >= planned_end_ns:
             return None  # they go on to the end of the run
-        return closed and row["state"] not in _FAILED
+        # of messages some may be lost; if all are, nothing was done
+        in_vain = asked.sent > 0 and asked.answered == 0
+        return closed and row["state"] not in _FAILED and not in_vain
     if work["kind"] == "video":
         count = work["segments"]
     if work["kind"] == "page":
         return closed and row["state"] not in _FAILED
     if count is not None:
-        return closed and answered >= int(count)
+        return closed and asked.answered >= int(count)
     if size is not None and (back := work.get("reverse_bytes")) is not None:
         return closed and row["server_received_bytes"] >= int(size) and row["client_received_bytes"] >= int(back)
     if size is not None and work["kind"] == "bulk":
@@ -116,12 +128,12 @@ def _receiver(to_client: int, to_server: int, work: Mapping[str, Any]) -> Side:
 
 
 def _from_row(
-    row: Mapping[str, Any], run_end_ns: int, planned_end_ns: int, work: Mapping[str, Any], answered: int
+    row: Mapping[str, Any], run_end_ns: int, planned_end_ns: int, work: Mapping[str, Any], asked: _Asked
 ) -> Connection:
     to_client, to_server = row["client_received_bytes"], row["server_received_bytes"]
     failure, finished = (
         row["state"] if row["state"] in _FAILED else None,
-        _finished(row, planned_end_ns, work, answered),
+        _finished(row, planned_end_ns, work, asked),
     )
     # One that failed delivers nothing from then on, as one that stays open without hearing its peer, whether or not the
     # run ends with it. Of a captured one nobody knows what it was to do: many reset what they are done with.
@@ -186,9 +198,12 @@ def _connections(recording: Recording) -> list[Connection]:
     end = recording.metadata.end_ns
     planned_end = end if recording.metadata.interrupted else max(end, recording.plan.get("duration_ns", end))
     work = [settings["work"] for settings in recording.plan.get("applications", [])]
-    answered = dict(recording.table("requests").drop_nulls("delay_ns").group_by("application").len().iter_rows())
+    counts = (
+        recording.table("requests").group_by("application").agg(pl.len(), pl.col("delay_ns").count().alias("known"))
+    )
+    asked = {application: _Asked(sent, answered) for application, sent, answered in counts.iter_rows()}
     found = [
-        _from_row(row, end, planned_end, work[row["application"]], answered.get(row["application"], 0))
+        _from_row(row, end, planned_end, work[row["application"]], asked.get(row["application"], _Asked()))
         for row in recording.table("connection_ends").iter_rows(named=True)
     ]
     connected = {connection.application for connection in found}
@@ -292,7 +307,7 @@ def subflow_series(recording: Recording, of: Connection, subflow: Subflow) -> tu
     later = [index for index, time in enumerate(inner_times) if time > begin]
     times = [begin, *(inner_times[index] for index in later), of.until_ns]
     late = _late_ns(recording, of, subflow) is not None
-    last = _interpolate(all_times, all_totals, of.until_ns) if late else subflow.bytes
+    last = _interpolate(all_times, all_totals, of.until_ns) if late else subflow.bytes or 0
     totals = [0, *(inner_totals[index] for index in later), last]
     edges, _ = delivered(recording, of)
     return _rates(edges, [_interpolate(times, totals, edge) for edge in edges])
@@ -309,6 +324,8 @@ def _late_ns(recording: Recording, of: Connection, subflow: Subflow) -> int | No
 
     What others carried first goes on arriving then, under `redundant` for as long again.
     """
+    if subflow.bytes is None:
+        return None
     times, totals = _arrived(recording, of, subflow)
     at_end, complete = bisect_left(times, of.until_ns), bisect_left(totals, subflow.bytes)
     return times[complete] if at_end < complete < len(times) else None
@@ -317,11 +334,11 @@ def _late_ns(recording: Recording, of: Connection, subflow: Subflow) -> int | No
 def subflow_goodput(recording: Recording, of: Connection, subflow: Subflow) -> float | None:
     """Bit/s that arrived on one subflow: its bytes over the connection's time, or the time until the last of them came.
 
-    None where no time passed.
+    None where no time passed, or its bytes are not counted.
     """
     late = _late_ns(recording, of, subflow)
     passed = (of.until_ns if late is None else late) - of.start_ns
-    return subflow.bytes * 8 * SECOND / passed if passed > 0 else None
+    return subflow.bytes * 8 * SECOND / passed if subflow.bytes is not None and passed > 0 else None
 
 
 def silent_since_ns(recording: Recording, of: Connection, subflow: Subflow) -> int | None:
@@ -393,10 +410,14 @@ def both_ways(recording: Recording, of: Connection) -> tuple[Connection, Connect
 
 
 def completion_ns(of: Connection) -> int | None:
-    """Time from start to last byte; None where the application did not finish, or its connection did not close."""
-    if of.finished is False or of.end_ns is None or of.last_byte_ns is None:
+    """Time from start to last byte; None where the application did not finish, or its connection did not close.
+
+    One that finished without a byte, as it had none to send, took until its connection was closed.
+    """
+    if of.finished is False or of.end_ns is None:
         return None
-    return of.last_byte_ns - of.start_ns
+    last = of.end_ns if of.finished and of.last_byte_ns is None else of.last_byte_ns
+    return None if last is None else last - of.start_ns
 
 
 def delays(recording: Recording, of: Connection) -> list[int | None]:
@@ -449,7 +470,8 @@ class Delays:
 class Subflow:
     """A subflow's totals in its connection's main direction.
 
-    `bytes` is what arrived at the receiver on this subflow, bytes that another subflow brought too included.
+    `bytes` is what arrived at the receiver on this subflow, bytes that another subflow brought too included. It and
+    `share` are None where bytes are not counted by path: those in DATAGRAM frames of QUIC belong to no stream.
     """
 
     id: int
@@ -459,16 +481,21 @@ class Subflow:
     backup: bool
     established_ns: int | None
     closed_ns: int | None
-    bytes: int
+    bytes: int | None
     #: Part of the bytes of all the connection's subflows; 0 where nothing arrived.
-    share: float
+    share: float | None
     #: Bytes that the sender sent on it, each once.
     sent_bytes: int
     retransmitted_bytes: int
-    #: None: the engine does not count them.
+    #: None: the engine does not count them, or bytes are not counted by path.
     reinjected_bytes: int | None
     #: What it is to a person: "subflow", or "path" of QUIC.
     kind: str = "subflow"
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its bytes are known."""
+        return self.bytes is not None
 
     @property
     def label(self) -> str:
@@ -486,6 +513,7 @@ def subflows(recording: Recording, of: Connection) -> list[Subflow]:
     """The connection's subflows by id."""
     ends = recording.groups("subflow_ends", ("connection",), ("subflow",))
     total = sum(ends.column(f"{of.receiver}_received_bytes", of.id))
+    counted = total > 0 or not of.bytes
     columns = (
         "subflow",
         "source",
@@ -510,11 +538,11 @@ def subflows(recording: Recording, of: Connection) -> list[Subflow]:
             backup=backup,
             established_ns=established_ns,
             closed_ns=closed_ns,
-            bytes=received,
-            share=received / total if total else 0.0,
+            bytes=received if counted else None,
+            share=None if not counted else received / total if total else 0.0,
             sent_bytes=sent,
             retransmitted_bytes=retransmitted,
-            reinjected_bytes=reinjected,
+            reinjected_bytes=reinjected if counted else None,
             kind=of.lane,
         )
         for (

@@ -24,7 +24,7 @@ def of(recording: Recording, connection: metrics.Connection, subflows: Sequence[
     if parts:
         yield f"{connection.name}: {', '.join(parts)}"
     yield from _moves(recording, connection, subflows)
-    if subflows and not are_counted(connection, subflows):
+    if not all(subflow.is_counted for subflow in subflows):
         yield "  bytes in datagrams are not counted by path"
         return
     until = _until(recording, connection)
@@ -45,11 +45,6 @@ def _moves(recording: Recording, connection: metrics.Connection, subflows: Seque
         before = [f"{one} until {_seconds(at)}" for (one, other), at in turns if one != other]
         if before:
             yield f"  {subflow.source} → {subflow.destination}: its figures are also of {', '.join(before)}"
-
-
-def are_counted(connection: metrics.Connection, subflows: Sequence[metrics.Subflow]) -> bool:
-    """Whether bytes are counted by path: those in DATAGRAM frames of QUIC belong to no stream, and are not."""
-    return not connection.bytes or any(subflow.bytes for subflow in subflows)
 
 
 def _datagrams(recording: Recording, connection: metrics.Connection) -> Iterator[str]:

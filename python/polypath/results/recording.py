@@ -143,18 +143,27 @@ class Recording:
         path = Path(directory)
         try:
             metadata = Metadata.from_data(reading.data(folder.located(path, layout.MANIFEST)))
-            plan = reading.data(folder.located(path, layout.PLAN))
+            plan = reading.checked(folder.located(path, layout.PLAN))
             tables = reading.tables(_tables_in(path))
+            _require_applications(plan, tables)
         except OutputError:
             raise
         except OSError as error:
             if folder.files(path, folder.SWEEP) is not None:
                 raise OutputError(f"{path} holds a sweep; name the folder of one of its points") from error
             raise OutputError(f"no recording in {path}: {error.filename or error}: {error.strerror or ''}") from error
-        except (ValueError, pl.exceptions.PolarsError) as error:
+        except ValueError as error:
             reason = str(error).splitlines()[0]
             raise OutputError(f"no recording in {path}: {reason}") from error
         return cls(tables, plan, metadata)
+
+
+def _require_applications(plan: Any, tables: Mapping[str, pl.DataFrame]) -> None:
+    """Raises ValueError where connections are of applications that the plan does not have."""
+    used = tables["connection_ends"]["application"] if "connection_ends" in tables else pl.Series()
+    known = len(plan.get("applications", ())) if isinstance(plan, dict) else 0
+    if len(used) and not 0 <= min(used) <= max(used) < known:
+        raise ValueError(f"{layout.PLAN} does not have the applications that the tables name")
 
 
 @contextmanager

@@ -38,6 +38,13 @@ def name(directory: Path, kind: folder.Kind) -> str:
         raise OutputError(f"{path} cannot be read") from error
 
 
+def point(directory: Path, name: object) -> Path:
+    """The folder of a point, as a sweep's index names it. Raises OutputError for one that is not in the sweep's own."""
+    if not isinstance(name, str) or name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise OutputError(f"{directory / layout.INDEX} names {name!r}, which is no folder of a point")
+    return directory / name
+
+
 @dataclass(frozen=True)
 class StoredSweep:
     """A sweep as its folder has it."""
@@ -61,14 +68,14 @@ class StoredSweep:
                 for each in index["axes"]
             ]
             places = [
-                (dict(point["values"]), directory / point["folder"])
-                for point in index["points"]
-                if point["state"] == "done"
+                (dict(each["values"]), point(directory, each["folder"]))
+                for each in index["points"]
+                if each["state"] == "done"
             ]
             without = [
-                (dict(point["values"]), str(point.get("failure", "has not run")))
-                for point in index["points"]
-                if point["state"] != "done"
+                (dict(each["values"]), str(each.get("failure", "has not run")))
+                for each in index["points"]
+                if each["state"] != "done"
             ]
             points, statistics = (
                 reading.table(folder.located(directory, name)) for name in (layout.POINTS, layout.STATISTICS)
@@ -83,8 +90,8 @@ class StoredSweep:
             raise OutputError(f"no sweep in {directory}: there is no {lacking}{remedy}") from error
         except OSError as error:
             raise OutputError(f"no sweep in {directory}: {error.filename}: {error.strerror or error}") from error
-        except (ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
-            raise OutputError(f"no sweep in {directory}: {layout.INDEX} or a table cannot be read") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise OutputError(f"no sweep in {directory}: {layout.INDEX} cannot be read") from error
 
     def load(self, axes: Sequence[Axis]) -> dict[tuple[str, ...], Recording]:
         """The recordings of the places on these axes, of several points on one the first. Raises OutputError."""

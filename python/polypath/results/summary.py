@@ -25,7 +25,8 @@
       to_server, to_client     only of a two-way transfer: bytes, goodput_mbps
       subflows[]               id, source, destination (address:port), interface, backup, established_s, closed_s (null:
                                never), bytes (arrived on this subflow), share (of all subflows' bytes), goodput_mbps
-                               (bytes over the connection's time, or the time until the last of them came),
+                               (bytes over the connection's time, or the time until the last of them came; these three
+                               null where bytes are not counted by path: those in datagrams of QUIC),
                                retransmitted_bytes, resent (these, of all bytes sent on it; null where none was),
                                reinjected_bytes, srtt_ms {mean, p50, p95, max} (the sender's samples while it lasts;
                                null without any)
@@ -286,7 +287,7 @@ def _subflow(recording: Recording, of: metrics.Connection, subflow: metrics.Subf
         "established_s": _seconds(subflow.established_ns),
         "closed_s": _seconds(subflow.closed_ns),
         "bytes": subflow.bytes,
-        "share": _rounded(subflow.share),
+        "share": None if subflow.share is None else _rounded(subflow.share),
         "goodput_mbps": _mbps(metrics.subflow_goodput(recording, of, subflow)),
         "retransmitted_bytes": subflow.retransmitted_bytes,
         "resent": None if subflow.resent is None else _rounded(subflow.resent),

@@ -11,13 +11,13 @@ from polypath.results.recording import Recording
 
 def name(plan: Mapping[str, Any], of: metrics.Connection, interface: str) -> str:
     """The name of the link at an interface of the client; the interface's own where the plan has none."""
-    applications, nodes = plan.get("applications", []), plan.get("nodes", [])
+    applications = plan.get("applications", [])
     if of.application >= len(applications):
         return interface
     client = applications[of.application].get("client")
     for link in plan.get("links", []):
         for end in (link["a"], link["b"]):
-            if end["node"] == client and nodes[client]["interfaces"][end["interface"]]["name"] == interface:
+            if end["node"] == client and plan["nodes"][client]["interfaces"][end["interface"]]["name"] == interface:
                 return str(link["name"])
     return interface
 

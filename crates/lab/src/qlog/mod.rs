@@ -12,6 +12,7 @@ use polypath_transport::Nanos;
 use polypath_transport::quic::Connection;
 
 use crate::application::Side;
+use crate::error::{PlanError, Unwritten};
 use trace::Trace;
 
 /// The logs that are written; none unless a directory was given.
@@ -19,8 +20,8 @@ use trace::Trace;
 pub(crate) struct Qlogs {
     directory: Option<PathBuf>,
     /// By endpoint.
-    logs: BTreeMap<usize, Trace>,
-    failure: Option<io::Error>,
+    logs: BTreeMap<usize, (PathBuf, Trace)>,
+    failure: Option<Unwritten>,
 }
 
 /// What a log says of the connection's owner.
@@ -36,14 +37,14 @@ impl Qlogs {
     ///
     /// # Errors
     /// It cannot be made, or holds files.
-    pub fn open(directory: PathBuf) -> io::Result<Self> {
-        std::fs::create_dir_all(&directory)?;
-        if std::fs::read_dir(&directory)?.next().is_some() {
-            let message = format!(
-                "{} holds files; name a new or empty folder for qlogs",
-                directory.display()
-            );
-            return Err(io::Error::other(message));
+    pub fn open(directory: PathBuf) -> Result<Self, PlanError> {
+        let used = std::fs::create_dir_all(&directory)
+            .and_then(|()| std::fs::read_dir(&directory))
+            .map_err(|error| Unwritten::new(&directory, &error))?
+            .next()
+            .is_some();
+        if used {
+            return Err(PlanError::Occupied(directory));
         }
         Ok(Self {
             directory: Some(directory),
@@ -63,14 +64,15 @@ impl Qlogs {
             return;
         };
         let name = format!("connection{}_{}.sqlog", index / 2, owner.side.name());
-        let begun = File::create_new(directory.join(name))
+        let path = directory.join(name);
+        let begun = File::create_new(&path)
             .and_then(|file| Trace::begin(BufWriter::new(file), owner, connection, now));
         match begun {
             Ok(trace) => {
-                self.logs.insert(index, trace);
+                self.logs.insert(index, (path, trace));
             }
             Err(error) => {
-                self.failure.get_or_insert(error);
+                self.failure.get_or_insert(Unwritten::new(&path, &error));
             }
         }
     }
@@ -91,11 +93,11 @@ impl Qlogs {
 
     #[cold]
     fn add(&mut self, index: usize, add: impl FnOnce(&mut Trace) -> io::Result<()>) {
-        let Some(trace) = self.logs.get_mut(&index) else {
+        let Some((path, trace)) = self.logs.get_mut(&index) else {
             return;
         };
         if let Err(error) = add(trace) {
-            self.failure.get_or_insert(error);
+            self.failure.get_or_insert(Unwritten::new(path, &error));
         }
     }
 
@@ -103,10 +105,10 @@ impl Qlogs {
     ///
     /// # Errors
     /// What kept any of them from being written.
-    pub fn finish(&mut self) -> io::Result<()> {
-        for trace in self.logs.values_mut() {
+    pub fn finish(&mut self) -> Result<(), Unwritten> {
+        for (path, trace) in self.logs.values_mut() {
             if let Err(error) = trace.flush() {
-                self.failure.get_or_insert(error);
+                self.failure.get_or_insert(Unwritten::new(path, &error));
             }
         }
         self.failure.take().map_or(Ok(()), Err)

@@ -64,7 +64,7 @@ def command(seed: int, memory_mb: int) -> list[str]:
     return [
         *_restrictions(),
         # before 6.13 a guest's program inherits the C library's area for restartable sequences, and dies of it
-        "env",
+        _tool("env"),
         "GLIBC_TUNABLES=glibc.pthread.rseq=0",
         *_memory(),
         "./linux",
@@ -119,12 +119,17 @@ def _memory_folder() -> Path:
     return _MEMORY if usable else Path(tempfile.gettempdir())
 
 
+def _tool(name: str) -> str:
+    """The path of a command of the machine; its name where there is none."""
+    return shutil.which(name, path=programs.PATH) or name
+
+
 def _restrictions() -> list[str]:
     """A wrapper that takes root's rights from the guest."""
     if os.geteuid() != 0:
         return []
-    if shutil.which("setpriv") is None:
+    if not Path(setpriv := _tool("setpriv")).is_absolute():
         raise KernelError(
             "as root, engine linux needs setpriv, to run without root's rights (apt-get install util-linux)"
         )
-    return ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs"]
+    return [setpriv, f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -31,9 +30,9 @@ _PARTIAL: Final = "new-"
 
 
 def require_tools(engine: str, tools: Mapping[str, str] = _TOOLS) -> None:
-    """Raises EngineError, with the way out, where a command is missing."""
-    search = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-    missing = sorted({package for tool, package in tools.items() if shutil.which(tool, path=search) is None})
+    """Raises EngineError, with the way out, where a command is missing. What the environment calls PATH says nothing: a
+    run has its own."""
+    missing = sorted({package for tool, package in tools.items() if shutil.which(tool, path=PATH) is None})
     if missing:
         raise EngineError(f"engine {engine} needs {', '.join(missing)} (apt-get install {' '.join(missing)})")
 

@@ -403,6 +403,16 @@ class TestDisk:
         assert not list(home.rglob(".polypath*"))
         assert (home / "out").exists() == ("--plot" in more)
 
+    @pytest.mark.parametrize("more", [("--pcap", "hosts"), ("--qlog",)])
+    def test_full_ends_a_run_that_would_take_hours(self, home: Path, more: tuple[str, ...]) -> None:
+        settings = ("duration=100000 s", "application.iperf.transport=quic")
+        made = [word for setting in settings for word in ("--set", setting)]
+        limited = {"preexec_fn": lambda: _limited(6000)}
+        ran = polypath(home, "run", "plain.toml", *made, "--out", "out", *more, **limited)
+        assert ran.returncode == 2
+        assert re.fullmatch(r"polypath: cannot write (client\.pcapng|.*\.sqlog): File too large\n", ran.stderr)
+        assert not list(home.rglob(".polypath*"))
+
     def test_full_in_a_sweep(self, home: Path) -> None:
         ran = polypath(
             home, "run", "plain.toml", "--vary", "seeds=2", "--out", "out", preexec_fn=lambda: _limited(6000)

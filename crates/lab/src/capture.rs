@@ -251,11 +251,14 @@ impl Captures {
         self.quoted.push(quoted);
     }
 
+    /// What kept any file from being written so far.
+    pub fn require_written(&mut self) -> Result<(), Unwritten> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
     /// Closes the files under their names.
     pub fn finish(&mut self) -> Result<(), Unwritten> {
-        if let Some(failure) = self.failure.take() {
-            return Err(failure);
-        }
+        self.require_written()?;
         for (file, (_, path)) in self.files.iter_mut().zip(&self.names) {
             file.flush().map_err(|error| Unwritten::new(path, &error))?;
         }

@@ -101,6 +101,11 @@ impl Qlogs {
         }
     }
 
+    /// What kept any file from being written so far.
+    pub fn require_written(&mut self) -> Result<(), Unwritten> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
     /// Completes the files.
     ///
     /// # Errors
@@ -111,6 +116,6 @@ impl Qlogs {
                 self.failure.get_or_insert(Unwritten::new(path, &error));
             }
         }
-        self.failure.take().map_or(Ok(()), Err)
+        self.require_written()
     }
 }

@@ -38,6 +38,9 @@ impl Simulation {
                 links: instant_links(&self.plan),
             });
         }
+        // A run whose files cannot be kept is not worth going on with.
+        self.captures.require_written()?;
+        self.qlogs.require_written()?;
         self.require_memory()
     }
 

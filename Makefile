@@ -16,6 +16,7 @@
 # make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
 # make metamorphic  20,000 random scenarios, each run again after a change without effect (docs/metamorphic.md); SCENARIOS=n from FIRST=n on
 # make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (docs/sabotage.md); TIMES=n
+# make hostile  every command on hostile machines: full disks, no rights, closed streams (docs/hostile.md); needs root for some
 # make interop  the published test cases of QUIC against noq-proto, quinn-proto and aioquic (docs/interop.md)
 # make steady  the tests that count on real time, twenty times (RUNS=n); HOW=--busy beside a full load, HOW='--cpus 0.8' with less of the machine
 # make mutants  faults put into transport, net and results, which tests should notice (docs/mutants.md); SAMPLES=PACKAGE:SEED:COUNT
@@ -35,7 +36,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build web wheel wheel-test kernel soak campaign quic-outages beside sabotage docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
+.PHONY: demo test build web wheel wheel-test kernel soak campaign quic-outages beside sabotage hostile docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
     kernel-tools web-tools packetdrill interop metamorphic mutants steady \
     lint-rust test-rust lint-python test-python test-speed
 
@@ -200,6 +201,10 @@ TIMES ?= 20
 sabotage: build
 	@.ci/need 'command -v unshare && command -v setpriv && command -v mount' util-linux mount
 	@$(BIN)/python -m tests.sabotage --times $(TIMES) --out docs/sabotage.md
+
+hostile: build
+	@.ci/need 'command -v unshare && command -v setpriv && command -v prlimit && command -v mount' util-linux mount
+	@$(BIN)/python -m tests.hostile --out docs/hostile.md
 
 interop: $(VENV)/.ready
 	@cargo run --locked --quiet -p polypath-interop --example matrix -- --python $(BIN)/python --out docs/interop.md

@@ -94,6 +94,13 @@ def campaigns() -> Iterator[Row]:
     blows = sum(int(row[2].replace(",", "")) for row in rows)
     lost = sum(row[3] != "nothing" for row in rows)
     yield "Sabotage", f"{len(rows)} kinds, {blows:,} blows, {lost or 'nothing'} lost", "`make sabotage`"
+    rows = [row for row in _table("hostile.md", 5) if row[1].isdigit()]
+    trials, worked, told = (sum(int(row[at]) for row in rows) for at in (1, 2, 3))
+    yield (
+        "Commands on hostile machines",
+        f"{len(rows)} machines, {trials:,} trials: {worked:,} worked, {told:,} ended with one true line",
+        "`make hostile`",
+    )
     shares = [re.findall(r"^(\d+) of (\d+), ", row[9])[0] for row in _table("mutants.md", 11) if row[1].isdigit()]
     noticed, faults = (sum(int(share[at]) for share in shares) for at in range(2))
     yield "Faults put into the code on purpose", f"{noticed} of {faults} noticed", "`make mutants`"

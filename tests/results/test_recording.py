@@ -91,7 +91,8 @@ def test_a_plan_that_lacks_what_is_asked_for_is_said(recording: Recording, tmp_p
     recording.save(tmp_path)
     path = tmp_path / "plan.json"
     whole = json.loads(path.read_text())
-    for plan in ({**whole, "applications": []}, [], 7, {}):
+    plans: list[Any] = [{**whole, "applications": []}, [], 7, {}]
+    for plan in plans:
         path.write_text(json.dumps(plan))
         with pytest.raises(OutputError, match=r"plan\.json does not have the applications that the tables name"):
             Recording.load(tmp_path)

@@ -31,7 +31,8 @@ static void attach(char *where, int as)
 	if (descriptor < 0 || ioctl(descriptor, TUNSETIFF, &request))
 		die("TAP interface %s of %s: %s", device, where, strerror(errno));
 	if (dup2(descriptor, as) < 0)
-		die("descriptor %d: %s", as, strerror(errno));
+		/* dup2(2): EBADF is a number beyond RLIMIT_NOFILE */
+		die("descriptor %d: %s", as, strerror(errno == EBADF ? EMFILE : errno));
 	close(descriptor);
 }
 

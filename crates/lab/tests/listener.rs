@@ -164,6 +164,25 @@ fn a_join_of_a_connection_that_fell_back_is_refused() {
     assert_eq!(count("TcpOutRsts"), 1);
 }
 
+/// In Linux a join comes to its connection by a listener (`subflow_check_req`), of which a client has none; RFC 8684 section 3.2 and mptcp.org go by
+/// the token alone.
+#[test]
+fn a_join_that_leads_to_a_client() {
+    for (profile, taken) in [("linux", 0), ("mptcp.org", 1), ("rfc", 1)] {
+        let mut plan = Lab::new(1).plan();
+        plan["nodes"][0]["stack"]["profile"] = json!(profile);
+        plan["nodes"][1]["stack"]["path_manager"] = json!({
+            "name": "scripted", "parameters": {"steps": ["1 ms open 10.1.0.1 10.0.0.1"]},
+        });
+        let outcome = Lab::run_plan(&plan);
+        outcome.assert_whole("mptcp");
+        let joins = outcome.counter_of("client", "MPTcpExtMPJoinSynRx");
+        assert_eq!(joins, taken, "{profile}");
+        let refused = outcome.refused("client", "SYN to where nobody listens");
+        assert_eq!(refused, usize::from(taken == 0), "{profile}");
+    }
+}
+
 /// What a host refuses is counted like what its connections do, though it belongs to none.
 #[test]
 fn refusals_are_counted() {

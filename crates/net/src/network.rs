@@ -166,6 +166,11 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         self.topology.leads(from, src, dst)
     }
 
+    /// As [`Topology::sources`].
+    pub fn sources(&mut self, from: NodeId, dst: IpAddr) -> Vec<IpAddr> {
+        self.topology.sources(from, dst)
+    }
+
     /// As [`Topology::add_address`].
     ///
     /// # Errors

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use noq_proto::{FourTuple, PathId};
 use polypath_transport::path_manager::{
-    Action, LocalAddress, Pair, PathManager, PmView, RemoteAddress,
+    Action, LocalAddress, Occasion, Pair, PathManager, PmView, RemoteAddress,
 };
-use polypath_transport::{Accept, NEVER, Nanos, Tuple};
+use polypath_transport::{Accept, NEVER, Nanos, Tuple, Ways};
 
 use crate::connection::Lane;
 use crate::lanes::Lanes;
@@ -23,7 +23,8 @@ pub(crate) struct Paths {
     wake: Nanos,
     /// Pairs for which noq had no path id or connection id.
     wanted: VecDeque<Pair>,
-    changed: bool,
+    /// What the path manager is to be asked for, besides.
+    occasion: Option<Occasion>,
 }
 
 /// What is to be done besides opening paths.
@@ -50,7 +51,7 @@ impl Paths {
             ready_at: None,
             wake: NEVER,
             wanted: VecDeque::new(),
-            changed: false,
+            occasion: None,
         }
     }
 
@@ -75,7 +76,13 @@ impl Paths {
             return false;
         };
         local.up = up;
-        self.changed = up || self.manager.minds_losses();
+        let id = local.id;
+        let occasion = if up {
+            Occasion::AddressUp(id)
+        } else {
+            Occasion::AddressDown { id, left: true }
+        };
+        self.occasion = Some(occasion).filter(|occasion| self.manager.minds(*occasion));
         true
     }
 
@@ -95,11 +102,11 @@ impl Paths {
     /// Asks the path manager when it is first time, when it asked to be asked, and when an address changed that it minds.
     pub fn wishes(&mut self, lanes: &Lanes, now: Nanos) -> Wishes {
         let mut wishes = Wishes::default();
-        let due = self.ready_at.is_none() || self.wake <= now || self.changed;
+        let due = self.ready_at.is_none() || self.wake <= now || self.occasion.is_some();
         if !due {
             return wishes;
         }
-        self.changed = false;
+        let occasion = self.occasion.take().unwrap_or(Occasion::Turn);
         let ready_at = *self.ready_at.get_or_insert(now);
         let (subflows, addresses): (Vec<Pair>, Vec<_>) = lanes
             .open()
@@ -107,7 +114,11 @@ impl Paths {
             .chain(self.wanted.iter().copied())
             .filter_map(|pair| Some((pair, self.addresses_of(pair)?)))
             .unzip();
+        let first = lanes.open().any(|lane| lane.path_id == PathId::ZERO);
         let actions = self.manager.manage(&PmView {
+            occasion,
+            further: subflows.len().saturating_sub(usize::from(first)),
+            ways: &Ways::default(),
             now: now - ready_at,
             clock: now,
             client: self.client,

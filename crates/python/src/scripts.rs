@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use polypath_lab::transport::path_manager::{Action, Pair, PathManager, PmView};
+use polypath_lab::transport::path_manager::{Action, Occasion, Pair, PathManager, PmView};
 use polypath_lab::transport::registry::RegistryError;
 use polypath_lab::transport::scheduler::{
     self, Carried, Decision, PacketKind, Scheduler, View, candidates_of_class, lowest_rtt, ready,
@@ -419,8 +419,15 @@ impl PathManager for Manager {
         })
     }
 
-    fn minds_losses(&self) -> bool {
-        true
+    fn minds(&self, occasion: Occasion) -> bool {
+        let of_addresses = matches!(
+            occasion,
+            Occasion::AddressReceived(_)
+                | Occasion::AddressRemoved { .. }
+                | Occasion::AddressUp(_)
+                | Occasion::AddressDown { .. }
+        );
+        of_addresses || occasion == Occasion::Turn
     }
 
     fn wake(&self) -> Nanos {

@@ -1,5 +1,6 @@
 //! What a connection takes from its host.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -22,6 +23,30 @@ impl Ports {
     pub fn next(&self) -> u16 {
         let turn = self.0.fetch_add(1, Ordering::Relaxed);
         (FIRST_PORT + turn % (LAST_PORT - FIRST_PORT + 1)) as u16
+    }
+}
+
+/// By which of its addresses a host reaches a peer's.
+#[derive(Clone, Debug, Default)]
+pub struct Ways(Arc<BTreeMap<IpAddr, Vec<IpAddr>>>);
+
+impl Ways {
+    /// From destination to the host's addresses that lead there, first the one that its routing takes where none is asked for.
+    pub fn new(by_destination: BTreeMap<IpAddr, Vec<IpAddr>>) -> Self {
+        Self(Arc::new(by_destination))
+    }
+
+    /// Whether packets from `source` have a way to `destination`; so it is of what nothing is known.
+    pub fn lead(&self, source: IpAddr, destination: IpAddr) -> bool {
+        let known = self.0.get(&destination);
+        source.is_ipv4() == destination.is_ipv4()
+            && known.is_none_or(|sources| sources.contains(&source))
+    }
+
+    /// Whether routing takes `source` for packets to `destination` where none is asked for; absent where nothing is known of it.
+    pub fn prefer(&self, source: IpAddr, destination: IpAddr) -> Option<bool> {
+        let known = self.0.get(&destination)?;
+        Some(known.first() == Some(&source))
     }
 }
 

@@ -30,7 +30,7 @@ pub use config::{
 };
 pub use counters::{Counters, Mib};
 pub use event::{CloseReason, Event, EventKind};
-pub use host::{Accept, Ports};
+pub use host::{Accept, Ports, Ways};
 pub use mptcp::application::Manner;
 pub use mptcp::connection::{Connection, Kept};
 pub use mptcp::segment::Arrival;

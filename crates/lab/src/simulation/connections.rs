@@ -93,6 +93,8 @@ impl Simulation {
                 if self.plan.record.decisions {
                     connection.record_decisions();
                 }
+                let ways = &self.apps[endpoint.application].ways;
+                connection.learn_ways(ways[endpoint.side as usize].clone());
                 return connection;
             }
         }

@@ -166,6 +166,9 @@ impl Simulation {
         let Some(index) = named.filter(|&index| self.holds_token(index)) else {
             return self.refuse(opening.flow, opening.syn, Refusal::UnknownToken);
         };
+        if self.takes_joins_at_listeners(index) && self.listener(opening).is_none() {
+            return self.refuse(opening.flow, opening.syn, Refusal::Unheard);
+        }
         let now = self.network.now();
         let connection = self.endpoints[index].tcp_mut();
         let Some(connection) = connection.filter(|connection| connection.accepts_joins()) else {
@@ -191,6 +194,12 @@ impl Simulation {
             connection.ended().is_none()
                 && (endpoint.side == Side::Client || connection.established())
         })
+    }
+
+    /// Whether an MP_JOIN needs a listener at its port, as any other SYN, although the token says whose it is.
+    fn takes_joins_at_listeners(&self, index: usize) -> bool {
+        let connection = self.endpoints[index].tcp();
+        connection.is_some_and(|connection| connection.config().profile.joins_at_listeners())
     }
 
     fn take_syn(&mut self, opening: &Opening<'_>) {

@@ -31,7 +31,9 @@ use polypath_net::{ChannelId, Ecn, Network, Occurrence, Output, RouteId, TimerId
 use polypath_noq as noq;
 use polypath_trace::Recording;
 use polypath_transport::quic::Spares;
-use polypath_transport::{Config, Counters, Foreign, NEVER, Nanos, Ports, Sessions, Transmit};
+use polypath_transport::{
+    Config, Counters, Foreign, NEVER, Nanos, Ports, Sessions, Transmit, Ways,
+};
 
 use crate::PlanError;
 use crate::application::{Datagrams, Frames, Pages, Request, Session};
@@ -78,6 +80,8 @@ struct App {
     configs: Option<[Arc<Config>; 2]>,
     requests: Vec<Request>,
     addresses: (SocketAddr, SocketAddr),
+    /// How the client reaches the server's addresses, and the server the client's.
+    ways: [Ways; 2],
     /// Of a datagram application: there and back.
     flows: Option<(u32, u32)>,
     timer: TimerId,

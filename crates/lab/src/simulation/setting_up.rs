@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use polypath_net::Network;
 use polypath_transport::quic::Spares;
-use polypath_transport::{Foreign, Ports, Sessions};
+use polypath_transport::{Foreign, Ports, Sessions, Ways};
 
 use super::control::Control;
 use super::demultiplexer::Demultiplexer;
@@ -20,6 +21,7 @@ use crate::capture::{CaptureMode, Captures};
 use crate::control::Choosers;
 use crate::controller::Controller;
 use crate::error::route_problem;
+use crate::flow::Body;
 use crate::plan::{self, Action, Plan, Routing};
 use crate::qlog::Qlogs;
 use crate::record::Recorder;
@@ -227,6 +229,15 @@ impl Simulation {
                 place: place.clone(),
                 problem: route_problem(&error, &self.plan),
             })?;
+        let ways = if over_connection && settings.transport.is_multipath() {
+            let (client, server) = (settings.client, settings.server);
+            [
+                ways(&mut self.network, &self.plan, client, server),
+                ways(&mut self.network, &self.plan, server, client),
+            ]
+        } else {
+            Default::default()
+        };
         let timer = self.new_timer(Owner::Start(index));
         self.network.set_timer(timer, start);
         if noq.iter().any(Option::is_some) {
@@ -239,6 +250,7 @@ impl Simulation {
             configs,
             requests: Vec::new(),
             addresses: ((source, ports.0).into(), (destination, ports.1).into()),
+            ways,
             flows: None,
             timer,
             finished: false,
@@ -256,4 +268,18 @@ impl Simulation {
         let owns = matches!(owner, Some(plan::Work::Page(owner)) if owner.of.is_none());
         (!owns).then(|| "no application before it has the page that it is of".to_owned())
     }
+}
+
+/// By which of its addresses a host reaches each of a peer's; between single addresses there is nothing to choose.
+fn ways(network: &mut Network<Body>, plan: &Plan, node: usize, peer: usize) -> Ways {
+    let addresses = |node: usize| {
+        let interfaces = plan.nodes[node].interfaces.iter();
+        interfaces.flat_map(|interface| &interface.addresses)
+    };
+    if addresses(peer).count() + addresses(node).count() <= 2 {
+        return Ways::default();
+    }
+    let from = polypath_net::NodeId(node as u32);
+    let found = addresses(peer).map(|&to| (to, network.sources(from, to)));
+    Ways::new(found.collect())
 }

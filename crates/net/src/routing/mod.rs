@@ -140,6 +140,53 @@ impl Topology {
         self.search(from, src, dst, 0).map(|_| ())
     }
 
+    /// The addresses of a host from which packets lead to `dst`, first the one that its routing takes for a packet without a source: by a static
+    /// route for any source, else by the shortest way, if it can to the interface that owns `dst`.
+    pub fn sources(&mut self, from: NodeId, dst: IpAddr) -> Vec<IpAddr> {
+        let unspecified = match dst {
+            IpAddr::V4(_) => IpAddr::from([0; 4]),
+            IpAddr::V6(_) => IpAddr::from([0; 16]),
+        };
+        let Some(target) = self.owner(dst) else {
+            return Vec::new();
+        };
+        let own: Vec<_> = (self.addresses())
+            .filter(|(address, owner)| {
+                address.is_ipv4() == dst.is_ipv4() && self.node_of(*owner) == Ok(from)
+            })
+            .collect();
+        let mut found = Vec::new();
+        for (source, out) in own {
+            let Ok((path, query)) = self.search(from, source, dst, 0) else {
+                continue;
+            };
+            let unnamed = Query {
+                src: unspecified,
+                ..query
+            };
+            let fixed = self.fixed(from, unnamed).is_some_and(|fixed| fixed != out);
+            let last = path.last().map(|channel| self.edges[channel.index()].to);
+            let rank = (
+                fixed,
+                last != Some(target),
+                path.len(),
+                self.delay_of(&path),
+                out,
+            );
+            found.push((rank, source));
+        }
+        found.sort();
+        found.into_iter().map(|(_, source)| source).collect()
+    }
+
+    /// The sum of propagation delays as built.
+    fn delay_of(&self, path: &[ChannelId]) -> Nanos {
+        let delays = path
+            .iter()
+            .map(|channel| self.edges[channel.index()].config.delay);
+        delays.fold(0, Nanos::saturating_add)
+    }
+
     /// Whether the node of some channel on a route begins several paths of fewest hops and no static route decides there: by
     /// [`EqualPaths`] flows may differ in what they take.
     ///
@@ -365,14 +412,9 @@ impl Topology {
             self.measure(other);
             found.extend(self.walk(other).ok().map(|path| (path, other)));
         }
-        let delay = |path: &[ChannelId]| {
-            path.iter()
-                .map(|channel| self.edges[channel.index()].config.delay)
-                .fold(0, Nanos::saturating_add)
-        };
         found
             .into_iter()
-            .min_by_key(|(path, _)| (path.len(), delay(path)))
+            .min_by_key(|(path, _)| (path.len(), self.delay_of(path)))
     }
 
     /// The channel by which packets leave a node, and the node that it reaches.

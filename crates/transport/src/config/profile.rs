@@ -194,6 +194,12 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether an MP_JOIN is taken only at a port where a server listens (Linux `subflow_check_req`, which a SYN reaches by its listener), so that
+    /// none leads to a client; or wherever the token is known (RFC 8684 section 3.2, mptcp.org `mptcp_lookup_join`).
+    pub fn joins_at_listeners(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether a connection of which a direction was closed takes no further subflow (Linux `mptcp_is_fully_established`).
     pub(crate) fn joins_while_open(self) -> bool {
         self == Self::Linux

@@ -6,7 +6,8 @@ use polypath_wire::mptcp::{MptcpOption, ResetReason};
 
 use super::connection::Connection;
 use super::keys;
-use crate::path_manager::{Action, Pair, PmView, RemoteAddress};
+use super::session::Multipath;
+use crate::path_manager::{Action, Occasion, Pair, PmView, RemoteAddress};
 use crate::tcp::State;
 use crate::{EventKind, Mib, NEVER, Nanos};
 
@@ -23,10 +24,38 @@ pub(super) struct PendingAddAddr {
 }
 
 impl Connection {
-    /// Asks the path manager what to do and does it.
-    pub(super) fn manage_paths(&mut self) {
-        if self.ended.is_some() {
-            return;
+    /// Asks the path manager on the occasions that wait. Of several at one instant those before the first that it acts on count, as the
+    /// kernel's worker makes one of them.
+    pub(super) fn take_turn(&mut self) {
+        if self.occasions.is_empty() {
+            self.occasions.push(Occasion::Turn);
+        }
+        for occasion in std::mem::take(&mut self.occasions) {
+            if self.manage_paths(occasion) {
+                break;
+            }
+        }
+    }
+
+    /// Has the path manager asked, once what arrived at this instant is answered, if it minds.
+    pub(super) fn note_occasion(&mut self, occasion: Occasion) {
+        let confirmed = |multipath: &Multipath| multipath.confirmed;
+        let begun = self.session.multipath.as_ref().is_some_and(confirmed);
+        if self.ended.is_none()
+            && begun
+            && self.path_manager.minds(occasion)
+            && !self.occasions.contains(&occasion)
+        {
+            self.occasions.push(occasion);
+            self.path_manager_at = self.path_manager_at.min(self.shared.now);
+            self.deadline = self.deadline.min(self.path_manager_at);
+        }
+    }
+
+    /// Asks the path manager what to do and does it. True: it wanted something.
+    fn manage_paths(&mut self, occasion: Occasion) -> bool {
+        if self.ended.is_some() || !self.path_manager.minds(occasion) {
+            return false;
         }
         let Some(multipath) = self
             .session
@@ -34,7 +63,7 @@ impl Connection {
             .as_ref()
             .filter(|multipath| multipath.confirmed)
         else {
-            return;
+            return false;
         };
         let deny_initial = multipath.deny_join_initial;
         let ready_at = *self.ready_at.get_or_insert(self.shared.now);
@@ -56,6 +85,9 @@ impl Connection {
             usize::MAX
         };
         let actions = self.path_manager.manage(&PmView {
+            occasion,
+            further: self.further_subflows(),
+            ways: &self.ways,
             now: self.shared.now - ready_at,
             clock: self.shared.now,
             client: self.session.client,
@@ -67,6 +99,7 @@ impl Connection {
             announced: &self.announced,
             most_announced: if self.may_announce { most } else { 0 },
         });
+        let acts = !actions.is_empty();
         for action in actions {
             match action {
                 Action::Open(pair) | Action::OpenVia(pair, _)
@@ -78,7 +111,9 @@ impl Connection {
                     self.may_announce = most > 1;
                     self.announce(id, 0);
                 }
-                Action::Withdraw(id) => self.withdraw(id),
+                Action::Withdraw(id) => {
+                    self.withdraw(id);
+                }
                 Action::Priority { pair, backup } => self.prioritise(pair, backup),
             }
         }
@@ -87,15 +122,27 @@ impl Connection {
             wake => ready_at.saturating_add(wake),
         };
         self.deadline = self.deadline.min(self.path_manager_at);
+        acts
+    }
+
+    /// Subflows beside the one that the connection began with, without those that the peer asked for and has not confirmed.
+    pub(super) fn further_subflows(&self) -> usize {
+        let further = self.sockets().skip(1);
+        let counts = |state: State| !matches!(state, State::Closed | State::SynReceived);
+        further.filter(|socket| counts(socket.state)).count()
     }
 
     /// It is the next address's turn.
     pub(super) fn announce_next(&mut self) {
         if !self.may_announce {
             self.may_announce = true;
-            self.path_manager_at = self.path_manager_at.min(self.shared.now);
-            self.deadline = self.deadline.min(self.path_manager_at);
+            self.note_occasion(Occasion::Turn);
         }
+    }
+
+    fn end_announcement(&mut self) {
+        self.announce_next();
+        self.note_occasion(Occasion::AnnouncementEnded);
     }
 
     fn close_pair(&mut self, pair: Pair) {
@@ -152,7 +199,7 @@ impl Connection {
                 repeats,
             });
         } else {
-            self.announce_next();
+            self.end_announcement();
         }
         self.deadline = 0;
         self.send_option(MptcpOption::AddAddr {
@@ -237,7 +284,7 @@ impl Connection {
             self.remote.push(RemoteAddress { id, address, port });
             self.shared.event(EventKind::AddressAdded { id, address });
             self.confirm();
-            self.manage_paths();
+            self.manage_paths(Occasion::AddressReceived(id));
         }
     }
 
@@ -246,25 +293,31 @@ impl Connection {
         let awaited = self.pending_add_addrs.len();
         self.pending_add_addrs.retain(|other| other.id != id);
         if self.pending_add_addrs.len() < awaited {
-            self.announce_next();
+            self.end_announcement();
         }
     }
 
     pub(super) fn on_remove_addr(&mut self, ids: &[u8]) {
         self.shared.counters.increment(Mib::MPTcpExtRmAddr);
+        let mut removed = Vec::new();
         for &id in ids {
             self.remote.retain(|remote| remote.id != id);
             self.shared.event(EventKind::AddressRemoved { id });
+            let mut closed = false;
             for subflow in 0..self.subflows.len() {
                 if self.subflows[subflow].remote_id == id
                     && self.subflows[subflow].socket.state != State::Closed
                 {
                     self.shared.counters.increment(Mib::MPTcpExtRmSubflow);
+                    closed |= self.subflows[subflow].opened_here;
                     self.reset_subflow(subflow, ResetReason::Unspecified);
                 }
             }
+            removed.push(Occasion::AddressRemoved { id, closed });
         }
-        self.manage_paths();
+        for occasion in removed {
+            self.manage_paths(occasion);
+        }
     }
 
     pub(super) fn on_priority(&mut self, subflow: usize, backup: bool) {
@@ -330,29 +383,27 @@ impl Connection {
         let id = local.id;
         if up {
             self.may_announce = true;
-            self.manage_paths();
+            self.manage_paths(Occasion::AddressUp(id));
         } else {
-            self.withdraw(id);
-            if self.path_manager.minds_losses() {
-                self.manage_paths();
-            }
+            let left = self.withdraw(id);
+            self.manage_paths(Occasion::AddressDown { id, left });
         }
         self.push();
         self.housekeep();
     }
 
-    /// Closes the subflows from a local address and tells the peer on another one that it is gone; nothing where no other works.
-    fn withdraw(&mut self, id: u8) {
+    /// Closes the subflows from a local address and tells the peer on another one that it is gone. False: no other works, and nothing is done.
+    fn withdraw(&mut self, id: u8) -> bool {
         let Some(address) = self
             .local
             .iter()
             .find(|local| local.id == id)
             .map(|local| local.address)
         else {
-            return;
+            return false;
         };
         if self.session.multipath.is_none() || !self.works_without(address) {
-            return;
+            return false;
         }
         for subflow in 0..self.subflows.len() {
             if self.subflows[subflow].tuple.local.ip() == address
@@ -368,6 +419,7 @@ impl Connection {
         self.send_option(MptcpOption::RemoveAddr {
             address_ids: vec![id],
         });
+        true
     }
 
     /// Some subflow from another address carries data.

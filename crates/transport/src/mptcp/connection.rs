@@ -16,9 +16,9 @@ use super::retransmission::Retransmission;
 use super::send::DataSender;
 use super::session::{Join, Multipath, Session, SubflowOptions};
 use super::subflow::Subflow;
-use crate::host::{Accept, Ports};
+use crate::host::{Accept, Ports, Ways};
 use crate::path::{Member, Path};
-use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
+use crate::path_manager::{LocalAddress, Occasion, PathManager, RemoteAddress};
 use crate::registry::RegistryError;
 use crate::scheduler::{Rescuer, Scheduler};
 use crate::stream::Blocked;
@@ -41,6 +41,9 @@ pub struct Connection {
     /// When the path manager was first asked, and when it is to be asked again.
     pub(super) ready_at: Option<Nanos>,
     pub(super) path_manager_at: Nanos,
+    /// What it is to be asked for then.
+    pub(super) occasions: Vec<Occasion>,
+    pub(super) ways: Ways,
     pub(super) local: Vec<LocalAddress>,
     pub(super) remote: Vec<RemoteAddress>,
     /// Ids that the peer was told of, and those whose echo is awaited.
@@ -116,6 +119,8 @@ impl Connection {
             path_manager: config.make_path_manager()?,
             ready_at: None,
             path_manager_at: NEVER,
+            occasions: Vec::new(),
+            ways: Ways::default(),
             local,
             remote: vec![RemoteAddress {
                 id: 0,
@@ -191,6 +196,11 @@ impl Connection {
         }
         connection.with(0, |socket, cx| socket.accept(cx, syn));
         Ok(connection)
+    }
+
+    /// Learns by which of the host's addresses it reaches those of the peer.
+    pub fn learn_ways(&mut self, ways: Ways) {
+        self.ways = ways;
     }
 
     pub(super) fn add_subflow(

@@ -1,6 +1,7 @@
 //! The end of subflows, and of the connection with them.
 
 use super::connection::Connection;
+use crate::path_manager::Occasion;
 use crate::tcp::{Socket, State};
 use crate::{Cause, CloseReason, EventKind, Mib, NEVER, Nanos};
 
@@ -42,6 +43,7 @@ impl Connection {
         if self.subflows[subflow].closed_at.is_none() {
             self.subflows[subflow].closed_at = Some(self.shared.now);
             self.shared.event(EventKind::SubflowClosed(subflow));
+            self.note_occasion(Occasion::SubflowEnded);
         }
     }
 

@@ -9,7 +9,7 @@ use rand::RngCore;
 use super::connection::Connection;
 use super::keys;
 use super::session::Join;
-use crate::path_manager::Pair;
+use crate::path_manager::{Occasion, Pair};
 use crate::registry::RegistryError;
 use crate::tcp::{HalfOpen, State};
 use crate::{CloseReason, EventKind, Mib, Tuple};
@@ -59,6 +59,7 @@ impl Connection {
         if let Ok(subflow) = self.add_subflow(tuple, (pair.local, pair.remote), Some(join)) {
             self.subflows[subflow].backup_local = local.backup;
             self.subflows[subflow].gateways = gateways.into();
+            self.subflows[subflow].opened_here = true;
             self.paths[subflow].backup = local.backup;
             self.with(subflow, |socket, cx| socket.connect(cx));
             self.note_deadline(subflow);
@@ -283,6 +284,7 @@ impl Connection {
         self.subflows[subflow].established_at = Some(self.shared.now);
         self.adopt();
         self.announce_next();
+        self.note_occasion(Occasion::SubflowEstablished);
         self.shared.event(EventKind::SubflowEstablished(subflow));
     }
 
@@ -375,7 +377,8 @@ impl Connection {
             join.local_nonce,
         );
         let valid = given == keys::leading_160(&expected);
-        if valid && multipath.confirmed && !self.closed_to_joins() {
+        let admits = self.path_manager.admits(self.further_subflows());
+        if valid && multipath.confirmed && admits && !self.closed_to_joins() {
             return true;
         }
         // Linux `subflow_syn_recv_sock`: in this order.

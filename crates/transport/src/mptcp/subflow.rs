@@ -27,6 +27,8 @@ pub struct Subflow {
     /// This host asked for it to be a backup, or the peer did.
     pub backup_local: bool,
     pub backup_remote: bool,
+    /// This host asked for it.
+    pub(super) opened_here: bool,
     pub established_at: Option<Nanos>,
     pub closed_at: Option<Nanos>,
     pub(super) socket: Socket,
@@ -46,6 +48,7 @@ impl Subflow {
             gateways: Box::default(),
             backup_local: false,
             backup_remote: false,
+            opened_here: false,
             established_at: None,
             closed_at: None,
             socket,

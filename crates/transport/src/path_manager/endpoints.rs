@@ -1,6 +1,10 @@
 //! Upstream Linux's in-kernel path manager: every address of the host is an endpoint with the same flags, within limits.
 
-use super::{Action, Pair, PathManager, PathManagerEntry, PmView, RemoteAddress};
+use std::net::IpAddr;
+
+use super::{
+    Action, LocalAddress, Occasion, Pair, PathManager, PathManagerEntry, PmView, RemoteAddress,
+};
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
@@ -32,146 +36,250 @@ pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
     },
     make: |parameters| {
         let flags = parameters.text("flags");
-        Box::new(Endpoints {
+        let flags = Flags {
             subflow: matches!(flags, "subflow" | "fullmesh" | "signal subflow"),
             fullmesh: flags == "fullmesh",
             signal: flags.starts_with("signal"),
-            most_subflows: parameters.integer("subflows") as usize,
-            most_accepted: parameters.integer("add_addr_accepted") as usize,
-            used: Vec::new(),
-            first_left: false,
-            seen: Vec::new(),
+        };
+        let most_subflows = parameters.integer("subflows") as usize;
+        let most_accepted = parameters.integer("add_addr_accepted") as usize;
+        Box::new(Endpoints {
+            flags,
+            most_subflows,
+            most_accepted,
+            begun: false,
+            tried: Vec::new(),
+            pending: (flags.subflow && most_subflows > 0) || flags.signal,
+            accepts: most_accepted > 0 && most_subflows > 0,
+            accepted: 0,
         })
     },
 };
 
-/// Only a client opens subflows: behind its ephemeral port nobody listens for a server's.
-struct Endpoints {
+/// What the host's addresses are for.
+#[derive(Clone, Copy, Default)]
+struct Flags {
     subflow: bool,
     fullmesh: bool,
     signal: bool,
-    most_subflows: usize,
-    most_accepted: usize,
-    /// Local ids that were tried; each once, until its address goes away (`id_avail_bitmap`).
-    used: Vec<u8>,
-    /// The peer's first address was removed.
-    first_left: bool,
-    /// Remote ids that were considered, and whether they got subflows; each once, until its address is removed.
-    seen: Vec<(u8, bool)>,
 }
 
-/// A decision in the making: subflows asked for so far count as open ones.
+impl Flags {
+    fn any(self) -> bool {
+        self.subflow || self.signal
+    }
+}
+
+/// Pairs that one announcement or one address opens at most (`MPTCP_PM_ADDR_MAX`).
+const MOST_AT_ONCE: usize = 8;
+
+/// One connection's state (`struct mptcp_pm_data`).
+struct Endpoints {
+    flags: Flags,
+    most_subflows: usize,
+    most_accepted: usize,
+    begun: bool,
+    /// Local ids that were announced or opened from, each once until its address goes away (those missing from `id_avail_bitmap`). The first
+    /// subflow's is among them.
+    tried: Vec<u8>,
+    /// There may be something to do when an announcement came to its end or a subflow is established (`work_pending`).
+    pending: bool,
+    /// Announced addresses get subflows (`accept_addr`), and how many did (`add_addr_accepted`).
+    accepts: bool,
+    accepted: usize,
+}
+
+/// A decision in the making.
 struct Opening<'a> {
     view: &'a PmView<'a>,
-    pairs: Vec<Pair>,
+    /// Subflows beside the first, with those asked for so far (`extra_subflows`).
+    further: usize,
     actions: Vec<Action>,
-    most: usize,
 }
 
 impl Opening<'_> {
-    fn has_room(&self) -> bool {
-        let first = usize::from(self.pairs.contains(&Pair {
-            local: 0,
-            remote: 0,
-        }));
-        self.pairs.len() - first < self.most
-    }
-
-    fn open(&mut self, local: u8, remote: &RemoteAddress) -> bool {
-        let pair = Pair {
-            local,
-            remote: remote.id,
-        };
-        let family = self
-            .view
-            .local
-            .iter()
-            .any(|own| own.id == local && own.address.is_ipv4() == remote.address.is_ipv4());
-        let wanted = family && self.has_room() && !self.pairs.contains(&pair);
-        if wanted {
-            self.pairs.push(pair);
-            self.actions.push(Action::Open(pair));
+    /// Opens a subflow, unless nothing leads there: then `connect` fails and it counts for nothing. Returns whether it did.
+    fn open(&mut self, local: &LocalAddress, remote: &RemoteAddress) -> bool {
+        let leads = self.view.ways.lead(local.address, remote.address);
+        if leads {
+            self.further += 1;
+            self.actions.push(Action::Open(Pair {
+                local: local.id,
+                remote: remote.id,
+            }));
         }
-        wanted
+        leads
     }
 }
 
+fn same_family(local: &LocalAddress, remote: &RemoteAddress) -> bool {
+    local.address.is_ipv4() == remote.address.is_ipv4()
+}
+
 impl Endpoints {
-    /// Subflows from addresses that were not tried yet (`mptcp_pm_create_subflow_or_signal_addr`).
-    fn open_own(&mut self, opening: &mut Opening) {
-        let view = opening.view;
-        for local in view.local.iter().filter(|local| local.up && local.id != 0) {
-            if self.used.contains(&local.id) || !opening.has_room() {
-                continue;
-            }
-            self.used.push(local.id);
-            for remote in view.remote {
-                // Without fullmesh the peer's first address, with it those that subflows lead to.
-                let known = remote.id == 0
-                    || self.fullmesh && view.subflows.iter().any(|pair| pair.remote == remote.id);
-                if known {
-                    opening.open(local.id, remote);
-                }
-            }
+    /// `mptcp_pm_data_reset`, `mptcp_mpc_endpoint_setup`: the first address counts as used, and the peer hears of it if it is a backup
+    /// (RFC 8684 section 3.3.8), which no option of its handshake says.
+    fn begin(&mut self, view: &PmView) -> Option<Action> {
+        if std::mem::replace(&mut self.begun, true) {
+            return None;
         }
+        self.tried.push(0);
+        let first = view.local.iter().find(|local| local.id == 0)?;
+        (first.backup && self.flags.any()).then_some(Action::Priority {
+            pair: Pair {
+                local: 0,
+                remote: 0,
+            },
+            backup: true,
+        })
     }
 
-    /// Subflows to an address that was announced (`mptcp_pm_nl_add_addr_received`). The first one is if it was removed, and counts towards no
-    /// limit of announced ones.
-    fn open_announced(&mut self, opening: &mut Opening) {
+    fn next_untried<'a>(&self, view: &'a PmView) -> Option<&'a LocalAddress> {
+        let mut up = view.local.iter().filter(|local| local.up);
+        up.find(|local| !self.tried.contains(&local.id))
+    }
+
+    /// `mptcp_pm_nl_check_work_pending`
+    fn has_work(&self, opening: &Opening) -> bool {
+        opening.further != self.most_subflows
+            && self.flags.any()
+            && self.next_untried(opening.view).is_some()
+    }
+
+    /// The next announcement, and subflows from addresses that were not tried yet (`mptcp_pm_create_subflow_or_signal_addr`). An address that is
+    /// for both is opened from as soon as it is announced.
+    fn use_addresses(&mut self, opening: &mut Opening) {
         let view = opening.view;
-        for remote in view.remote {
+        let mut announced = None;
+        if self.flags.signal
+            && let Some(local) = self.next_untried(view)
+        {
+            self.tried.push(local.id);
+            opening.actions.push(Action::Announce(local.id));
+            announced = Some(local);
+        }
+        while self.flags.subflow && view.opens && opening.further < self.most_subflows {
+            let Some(local) = announced.take().or_else(|| self.next_untried(view)) else {
+                break;
+            };
+            if !self.tried.contains(&local.id) {
+                self.tried.push(local.id);
+            }
+            self.open_from(local, opening);
+        }
+        self.pending &= self.has_work(opening);
+    }
+
+    /// Subflows from an address: to the peer's first one, or to each that subflows lead to (`fill_remote_addresses_vec`).
+    fn open_from(&self, local: &LocalAddress, opening: &mut Opening) {
+        let view = opening.view;
+        let remotes = view
+            .remote
+            .iter()
+            .filter(|remote| same_family(local, remote));
+        if !self.flags.fullmesh {
+            if let Some(first) = remotes.into_iter().find(|remote| remote.id == 0) {
+                opening.open(local, first);
+            }
+            return;
+        }
+        let missing = remotes.filter(|remote| {
+            let led_to = |pair: &Pair| pair.remote == remote.id;
+            let led_from = |pair: &Pair| led_to(pair) && pair.local == local.id;
             let first = remote.id == 0;
-            if first && !self.first_left {
-                continue;
+            // The kernel keeps the first subflow in its list when it has ended, so that no other takes its place.
+            (first || view.subflows.iter().any(led_to))
+                && !view.subflows.iter().any(led_from)
+                && !(first && local.id == 0)
+        });
+        for remote in missing.take(MOST_AT_ONCE) {
+            opening.open(local, remote);
+            if opening.further >= self.most_subflows {
+                break;
             }
-            if self.seen.iter().any(|&(id, _)| id == remote.id) {
-                continue;
-            }
-            let from = |id: u8| self.fullmesh || id == 0;
-            let mut opened = false;
-            if first || self.accepted() < self.most_accepted {
-                for local in view.local.iter().filter(|local| local.up && from(local.id)) {
-                    opened |= opening.open(local.id, remote);
-                }
-            }
-            self.seen.push((remote.id, opened));
         }
     }
 
-    /// Announced addresses that got subflows (`add_addr_accepted`).
-    fn accepted(&self) -> usize {
-        let counts = |&&(id, opened): &&(u8, bool)| opened && id != 0;
-        self.seen.iter().filter(counts).count()
+    /// Subflows to an address that the peer told of (`mptcp_pm_add_addr_received`, `mptcp_pm_nl_add_addr_received`): from every address with
+    /// fullmesh, from the one that routing takes otherwise (`fill_local_addresses_vec`). The first address counts towards no limit.
+    fn open_towards(&mut self, id: u8, opening: &mut Opening) {
+        let view = opening.view;
+        let Some(remote) = view.remote.iter().find(|remote| remote.id == id) else {
+            return;
+        };
+        let known = |&(_, to): &(IpAddr, IpAddr)| to == remote.address;
+        if (id != 0 && !self.accepts) || view.addresses.iter().any(known) {
+            return;
+        }
+        let before = opening.further;
+        let locals = view.local.iter().filter(|local| same_family(local, remote));
+        if self.flags.fullmesh {
+            for local in locals.filter(|local| local.up).take(MOST_AT_ONCE) {
+                opening.open(local, remote);
+                if opening.further >= self.most_subflows {
+                    break;
+                }
+            }
+        } else if let Some(local) = locals.into_iter().find(|local| {
+            let preferred = view.ways.prefer(local.address, remote.address);
+            preferred.unwrap_or(local.up)
+        }) && local.up
+        {
+            opening.open(local, remote);
+        }
+        if opening.further > before {
+            self.accepted += usize::from(id != 0);
+            if self.accepted >= self.most_accepted || opening.further >= self.most_subflows {
+                self.accepts = false;
+            }
+        }
     }
 }
 
 impl PathManager for Endpoints {
     fn manage(&mut self, view: &PmView) -> Vec<Action> {
-        self.used
-            .retain(|id| view.local.iter().any(|local| local.id == *id && local.up));
-        self.seen
-            .retain(|(id, _)| view.remote.iter().any(|remote| remote.id == *id));
-        self.first_left |= view.remote.iter().all(|remote| remote.id != 0);
-        let mut actions: Vec<Action> = if self.signal {
-            view.announcements().collect()
-        } else {
-            Vec::new()
+        let mut opening = Opening {
+            view,
+            further: view.further,
+            actions: self.begin(view).into_iter().collect(),
         };
-        if view.client {
-            let mut opening = Opening {
-                view,
-                pairs: view.subflows.to_vec(),
-                actions: Vec::new(),
-                most: self.most_subflows,
-            };
-            if self.subflow {
-                self.open_own(&mut opening);
+        match view.occasion {
+            Occasion::Turn | Occasion::AnnouncementEnded | Occasion::SubflowEstablished => {
+                if self.pending {
+                    self.use_addresses(&mut opening);
+                }
             }
-            self.open_announced(&mut opening);
-            actions.append(&mut opening.actions);
+            // `mptcp_pm_subflow_check_next`
+            Occasion::SubflowEnded => {
+                if self.has_work(&opening) {
+                    self.use_addresses(&mut opening);
+                } else {
+                    self.pending = false;
+                }
+            }
+            Occasion::AddressReceived(id) => self.open_towards(id, &mut opening),
+            // `mptcp_pm_nl_rm_addr`
+            Occasion::AddressRemoved { id, closed } => {
+                if id != 0 && closed {
+                    self.accepted = self.accepted.saturating_sub(1);
+                    self.accepts |= self.accepted < self.most_accepted;
+                }
+            }
+            // `mptcp_nl_add_subflow_or_signal_addr`
+            Occasion::AddressUp(_) => self.use_addresses(&mut opening),
+            // `mptcp_nl_remove_subflow_and_signal_addr`, `__mark_subflow_endp_available`
+            Occasion::AddressDown { id, left } => self.tried.retain(|other| !left || *other != id),
         }
-        actions
+        opening.actions
+    }
+
+    fn minds(&self, _occasion: Occasion) -> bool {
+        true
+    }
+
+    /// `mptcp_pm_allow_new_subflow`
+    fn admits(&self, further: usize) -> bool {
+        further < self.most_subflows
     }
 }
 
@@ -182,176 +290,201 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::path_manager::{LocalAddress, REGISTRY};
-
-    fn manager(parameters: serde_json::Value) -> Box<dyn PathManager> {
-        REGISTRY
-            .make("endpoints", parameters.as_object().unwrap())
-            .unwrap()
-    }
+    use crate::host::Ways;
+    use crate::path_manager::REGISTRY;
 
     fn address(net: u8, host: u8) -> IpAddr {
         Ipv4Addr::new(10, net, 0, host).into()
     }
 
-    fn local(count: u8) -> Vec<LocalAddress> {
-        (0..count)
-            .map(|id| LocalAddress {
+    /// A manager and what its view shows.
+    struct Bench {
+        manager: Box<dyn PathManager>,
+        client: bool,
+        local: Vec<LocalAddress>,
+        remote: Vec<RemoteAddress>,
+        subflows: Vec<Pair>,
+        first_ended: bool,
+    }
+
+    impl Bench {
+        fn new(parameters: serde_json::Value, addresses: u8) -> Self {
+            let parameters = parameters.as_object().unwrap();
+            let own = (0..addresses).map(|id| LocalAddress {
                 id,
                 address: address(id, 1),
                 backup: false,
                 up: true,
-            })
-            .collect()
-    }
+            });
+            let mut bench = Self {
+                manager: REGISTRY.make("endpoints", parameters).unwrap(),
+                client: true,
+                local: own.collect(),
+                remote: Vec::new(),
+                subflows: vec![FIRST],
+                first_ended: false,
+            };
+            bench.tell(0);
+            bench
+        }
 
-    fn remote(count: u8) -> Vec<RemoteAddress> {
-        (0..count)
-            .map(|id| RemoteAddress {
+        fn tell(&mut self, id: u8) {
+            self.remote.push(RemoteAddress {
                 id,
                 address: address(id, 2),
                 port: None,
-            })
-            .collect()
-    }
-
-    fn opened(
-        manager: &mut dyn PathManager,
-        local: &[LocalAddress],
-        remote: &[RemoteAddress],
-        subflows: &mut Vec<Pair>,
-    ) -> Vec<(u8, u8)> {
-        let actions = manager.manage(&PmView {
-            now: 0,
-            clock: 0,
-            client: true,
-            opens: true,
-            local,
-            remote,
-            subflows,
-            addresses: &[],
-            announced: &[],
-            most_announced: usize::MAX,
-        });
-        let mut found = Vec::new();
-        for action in actions {
-            if let Action::Open(pair) = action {
-                subflows.push(pair);
-                found.push((pair.local, pair.remote));
-            }
+            });
         }
-        found
+
+        /// What it wants, in words; opened subflows are there at once.
+        fn ask(&mut self, occasion: Occasion) -> Vec<String> {
+            let of = |pair: &Pair| (address(pair.local, 1), address(pair.remote, 2));
+            let addresses: Vec<_> = self.subflows.iter().map(of).collect();
+            let actions = self.manager.manage(&PmView {
+                occasion,
+                now: 0,
+                clock: 0,
+                client: self.client,
+                opens: true,
+                local: &self.local,
+                remote: &self.remote,
+                subflows: &self.subflows,
+                further: self.subflows.len() - usize::from(!self.first_ended),
+                addresses: &addresses,
+                announced: &[],
+                most_announced: usize::MAX,
+                ways: &Ways::default(),
+            });
+            let worded = actions.into_iter().map(|action| match action {
+                Action::Open(pair) => {
+                    self.subflows.push(pair);
+                    format!("{}-{}", pair.local, pair.remote)
+                }
+                Action::Announce(id) => format!("announce {id}"),
+                Action::Priority { pair, backup } => {
+                    format!("{}-{} backup {backup}", pair.local, pair.remote)
+                }
+                other => format!("{other:?}"),
+            });
+            worded.collect()
+        }
+
+        fn received(&mut self, id: u8) -> Vec<String> {
+            self.tell(id);
+            self.ask(Occasion::AddressReceived(id))
+        }
+
+        fn ended(&mut self, subflow: usize) -> Vec<String> {
+            self.first_ended |= self.subflows.remove(subflow) == FIRST;
+            self.ask(Occasion::SubflowEnded)
+        }
     }
 
     const FIRST: Pair = Pair {
         local: 0,
         remote: 0,
     };
+    const NOTHING: [&str; 0] = [];
 
     #[test]
     fn each_address_gets_one_subflow_within_the_limit() {
-        let mut manager = manager(json!({}));
-        let mut subflows = vec![FIRST];
-        let found = opened(&mut *manager, &local(5), &remote(1), &mut subflows);
-        assert_eq!(found, [(1, 0), (2, 0)]);
+        let mut bench = Bench::new(json!({}), 5);
+        assert_eq!(bench.ask(Occasion::Turn), ["1-0", "2-0"]);
         // A subflow that ended makes room for the next address, not for itself.
-        subflows.remove(1);
-        let found = opened(&mut *manager, &local(5), &remote(1), &mut subflows);
-        assert_eq!(found, [(3, 0)]);
+        assert_eq!(bench.ended(1), ["3-0"]);
     }
 
     #[test]
     fn an_announced_address_is_left_alone_by_default() {
-        let mut manager = manager(json!({"subflows": 8}));
-        let mut subflows = vec![FIRST];
-        let found = opened(&mut *manager, &local(1), &remote(3), &mut subflows);
-        assert_eq!(found, []);
+        let mut bench = Bench::new(json!({"subflows": 8}), 1);
+        assert_eq!(bench.received(1), NOTHING);
     }
 
     #[test]
     fn as_many_announced_addresses_are_accepted_as_the_limit_says() {
-        let mut manager = manager(json!({"flags": "none", "subflows": 8, "add_addr_accepted": 1}));
-        let mut subflows = vec![FIRST];
-        let found = opened(&mut *manager, &local(2), &remote(3), &mut subflows);
-        assert_eq!(found, [(0, 1)]);
+        let mut bench = Bench::new(
+            json!({"flags": "none", "subflows": 8, "add_addr_accepted": 1}),
+            2,
+        );
+        assert_eq!(bench.received(1), ["0-1"]);
+        assert_eq!(bench.received(2), NOTHING);
     }
 
-    /// `mptcp_pm_nl_rm_addr`
     #[test]
     fn an_address_that_was_removed_makes_room_for_the_next() {
-        let mut manager = manager(json!({"flags": "none", "subflows": 8, "add_addr_accepted": 1}));
-        let mut subflows = vec![FIRST];
+        let mut bench = Bench::new(
+            json!({"flags": "none", "subflows": 8, "add_addr_accepted": 1}),
+            1,
+        );
         for _ in 0..3 {
-            let found = opened(&mut *manager, &local(1), &remote(2), &mut subflows);
-            assert_eq!(found, [(0, 1)]);
-            subflows.pop();
-            let found = opened(&mut *manager, &local(1), &remote(1), &mut subflows);
-            assert_eq!(found, []);
-        }
-    }
-
-    /// `mptcp_pm_add_addr_received`
-    #[test]
-    fn the_first_address_is_announced_only_after_it_was_removed() {
-        let mut manager = manager(json!({"flags": "none", "subflows": 8}));
-        let mut subflows = vec![FIRST];
-        let gone = opened(&mut *manager, &local(2), &remote(2)[1..], &mut subflows);
-        assert_eq!(gone, []);
-        subflows.clear();
-        for back in [vec![(0, 0)], vec![]] {
-            let found = opened(&mut *manager, &local(2), &remote(2), &mut subflows);
-            assert_eq!(found, back);
+            assert_eq!(bench.received(1), ["0-1"]);
+            bench.subflows.pop();
+            bench.remote.pop();
+            let removed = Occasion::AddressRemoved {
+                id: 1,
+                closed: true,
+            };
+            assert_eq!(bench.ask(removed), NOTHING);
         }
     }
 
     #[test]
     fn fullmesh_pairs_every_address_with_every_accepted_one() {
-        let mut manager =
-            manager(json!({"flags": "fullmesh", "subflows": 8, "add_addr_accepted": 8}));
-        let mut subflows = vec![FIRST];
-        let first = opened(&mut *manager, &local(2), &remote(1), &mut subflows);
-        assert_eq!(first, [(1, 0)]);
-        let later = opened(&mut *manager, &local(2), &remote(2), &mut subflows);
-        assert_eq!(later, [(0, 1), (1, 1)]);
+        let mut bench = Bench::new(
+            json!({"flags": "fullmesh", "subflows": 8, "add_addr_accepted": 8}),
+            2,
+        );
+        assert_eq!(bench.ask(Occasion::Turn), ["1-0"]);
+        assert_eq!(bench.received(1), ["0-1", "1-1"]);
+    }
+
+    /// `fill_remote_addresses_fullmesh` finds the first subflow in its list after it has ended.
+    #[test]
+    fn fullmesh_replaces_no_first_subflow() {
+        for (flags, again) in [("fullmesh", &NOTHING[..]), ("subflow", &["0-0"])] {
+            let mut bench = Bench::new(json!({"flags": flags, "subflows": 8}), 2);
+            assert_eq!(bench.ask(Occasion::Turn), ["1-0"]);
+            bench.local[0].up = false;
+            assert_eq!(bench.ended(0), NOTHING);
+            assert_eq!(
+                bench.ask(Occasion::AddressDown { id: 0, left: true }),
+                NOTHING
+            );
+            bench.local[0].up = true;
+            assert_eq!(bench.ask(Occasion::AddressUp(0)), again, "{flags}");
+        }
     }
 
     #[test]
-    fn an_address_that_came_back_is_tried_again() {
-        let mut manager = manager(json!({}));
-        let mut addresses = local(2);
-        let mut subflows = vec![FIRST];
-        assert_eq!(
-            opened(&mut *manager, &addresses, &remote(1), &mut subflows),
-            [(1, 0)]
-        );
-        subflows.pop();
-        addresses[1].up = false;
-        assert_eq!(
-            opened(&mut *manager, &addresses, &remote(1), &mut subflows),
-            []
-        );
-        addresses[1].up = true;
-        assert_eq!(
-            opened(&mut *manager, &addresses, &remote(1), &mut subflows),
-            [(1, 0)]
-        );
+    fn signal_announces_one_address_at_a_time() {
+        let mut bench = Bench::new(json!({"flags": "signal"}), 3);
+        bench.client = false;
+        assert_eq!(bench.ask(Occasion::Turn), ["announce 1"]);
+        assert_eq!(bench.ask(Occasion::AnnouncementEnded), ["announce 2"]);
+        assert_eq!(bench.ask(Occasion::AnnouncementEnded), NOTHING);
+    }
+
+    /// `mptcp_pm_nl_check_work_pending` finds none where the limit is reached, and is not asked again until a subflow ends.
+    #[test]
+    fn at_the_limit_of_subflows_one_address_is_announced() {
+        let mut bench = Bench::new(json!({"flags": "signal", "subflows": 0}), 3);
+        assert_eq!(bench.ask(Occasion::Turn), ["announce 1"]);
+        assert_eq!(bench.ask(Occasion::AnnouncementEnded), NOTHING);
     }
 
     #[test]
-    fn signal_announces_every_further_address() {
-        let mut manager = manager(json!({"flags": "signal"}));
-        let actions = manager.manage(&PmView {
-            now: 0,
-            clock: 0,
-            client: false,
-            opens: true,
-            local: &local(3),
-            remote: &remote(1),
-            subflows: &[FIRST],
-            addresses: &[],
-            announced: &[0, 2],
-            most_announced: usize::MAX,
-        });
-        assert_eq!(actions, [Action::Announce(1)]);
+    fn an_attempt_of_the_server_uses_up_an_address_that_was_to_be_announced() {
+        let mut bench = Bench::new(json!({"flags": "signal subflow", "subflows": 8}), 3);
+        bench.client = false;
+        assert_eq!(bench.ask(Occasion::Turn), ["announce 1", "1-0", "2-0"]);
+        assert_eq!(bench.ask(Occasion::AnnouncementEnded), NOTHING);
+    }
+
+    #[test]
+    fn a_first_address_of_a_backup_is_told_once() {
+        let mut bench = Bench::new(json!({"flags": "subflow"}), 2);
+        bench.local[0].backup = true;
+        assert_eq!(bench.ask(Occasion::Turn), ["0-0 backup true", "1-0"]);
+        assert_eq!(bench.ask(Occasion::SubflowEstablished), NOTHING);
     }
 }

@@ -9,6 +9,7 @@ mod scripted;
 
 use std::net::IpAddr;
 
+use crate::host::Ways;
 use crate::registry::{Entry, Registry};
 use crate::{NEVER, Nanos};
 
@@ -38,9 +39,36 @@ pub struct Pair {
     pub remote: u8,
 }
 
+/// Why a path manager is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// The connection is ready for more subflows, another address may be announced, or the time has come that it named.
+    Turn,
+    /// An announcement was echoed or given up.
+    AnnouncementEnded,
+    /// Another subflow is established.
+    SubflowEstablished,
+    SubflowEnded,
+    /// The peer told of an address, by its id.
+    AddressReceived(u8),
+    /// The peer withdrew an address; `closed`: a subflow to it that this side had opened ended by that.
+    AddressRemoved {
+        id: u8,
+        closed: bool,
+    },
+    /// An address of this host came back.
+    AddressUp(u8),
+    /// An address of this host went away; `left`: the connection has closed the subflows from it, as it has others.
+    AddressDown {
+        id: u8,
+        left: bool,
+    },
+}
+
 /// What a path manager sees of its connection.
 #[derive(Debug)]
 pub struct PmView<'a> {
+    pub occasion: Occasion,
     /// Since the connection was first ready for more subflows.
     pub now: Nanos,
     /// Since the start of the run.
@@ -52,12 +80,15 @@ pub struct PmView<'a> {
     pub local: &'a [LocalAddress],
     pub remote: &'a [RemoteAddress],
     pub subflows: &'a [Pair],
+    /// How many of them, without the one that the connection began with and those that the peer asked for and has not confirmed.
+    pub further: usize,
     /// Local and remote address of each of them; the peer need not have told of its own.
     pub addresses: &'a [(IpAddr, IpAddr)],
     /// Ids of local addresses that the peer knows: of the first one from the beginning on, of others by being told, until they are withdrawn.
     pub announced: &'a [u8],
     /// How many addresses may be announced now.
     pub most_announced: usize,
+    pub ways: &'a Ways,
 }
 
 impl PmView<'_> {
@@ -88,13 +119,24 @@ pub enum Action {
     Priority { pair: Pair, backup: bool },
 }
 
-/// A path manager: asked when the connection is first ready for more subflows, whenever addresses change, and at the times it names.
+/// A path manager: asked on the occasions that it minds, and at the times it names.
 pub trait PathManager: Send {
     fn manage(&mut self, view: &PmView) -> Vec<Action>;
 
-    /// Whether it is asked, too, when an address of this host went away, once the connection has left it. None built in is.
-    fn minds_losses(&self) -> bool {
-        false
+    /// Whether it is asked on an occasion: as it is, when the connection is first ready for more subflows, and whenever addresses come.
+    fn minds(&self, occasion: Occasion) -> bool {
+        matches!(
+            occasion,
+            Occasion::Turn
+                | Occasion::AddressReceived(_)
+                | Occasion::AddressRemoved { .. }
+                | Occasion::AddressUp(_)
+        )
+    }
+
+    /// Whether a subflow that the peer opened is taken, where there are `further` beside the one that the connection began with.
+    fn admits(&self, _further: usize) -> bool {
+        true
     }
 
     /// When it wants to be asked again at the latest, counted as [`PmView::now`]; a time that has passed counts for nothing.

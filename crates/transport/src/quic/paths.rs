@@ -9,8 +9,9 @@ use super::connection::Connection;
 use super::ids::IdError;
 use super::path::{PathState, Validation};
 use super::rtt::Rtt;
+use crate::host::Ways;
 use crate::path::Member;
-use crate::path_manager::{Action, Pair, PmView, RemoteAddress};
+use crate::path_manager::{Action, Occasion, Pair, PmView, RemoteAddress};
 use crate::{EventKind, NEVER, Nanos, Tuple};
 
 /// Probe timeouts until an unanswered challenge means that the path does not work, where they are no shorter than those of a path without a
@@ -120,7 +121,7 @@ impl Connection {
             return;
         }
         if !asked {
-            self.ask_path_manager();
+            self.ask_path_manager(Occasion::Turn);
         }
         if !self.wanted.is_empty() {
             for (pair, gateways) in std::mem::take(&mut self.wanted) {
@@ -129,8 +130,8 @@ impl Connection {
         }
     }
 
-    pub(super) fn ask_path_manager(&mut self) {
-        if !self.ready_for_paths() {
+    pub(super) fn ask_path_manager(&mut self, occasion: Occasion) {
+        if !self.ready_for_paths() || !self.path_manager.minds(occasion) {
             return;
         }
         let ready_at = *self.ready_at.get_or_insert(self.now);
@@ -146,7 +147,12 @@ impl Connection {
         let wanted = self.wanted.iter();
         let wanted = wanted.filter_map(|(pair, _)| Some((*pair, self.addresses_of(*pair)?)));
         let (subflows, addresses): (Vec<Pair>, Vec<_>) = open.chain(wanted).unzip();
+        let first = |member: &PathState| member.id == 0 && !member.closed();
+        let further = subflows.len() - usize::from(self.members.iter().any(first));
         let actions = self.path_manager.manage(&PmView {
+            occasion,
+            further,
+            ways: &Ways::default(),
             now: self.now - ready_at,
             clock: self.now,
             client: self.client,
@@ -170,7 +176,9 @@ impl Connection {
                         self.abandon(path, TransportError::APPLICATION_ABANDON_PATH);
                     }
                 }
-                Action::Withdraw(id) => self.abandon_from(id),
+                Action::Withdraw(id) => {
+                    self.abandon_from(id);
+                }
                 Action::Priority { pair, backup } => {
                     for path in self.between(pair) {
                         self.set_path_backup(path, backup);
@@ -425,13 +433,13 @@ impl Connection {
         !others.any(|other| carries(&self.members[other]))
     }
 
-    /// Abandons the paths of an address, if there are others that carry data.
-    fn abandon_from(&mut self, local_id: u8) {
+    /// Abandons the paths from an address. False: no other carries data, and nothing is done.
+    fn abandon_from(&mut self, local_id: u8) -> bool {
         let elsewhere = |member: &PathState| {
             member.local_id != local_id && member.established_at.is_some() && !member.closed()
         };
         if !self.members.iter().any(elsewhere) {
-            return;
+            return false;
         }
         let from = |path: &usize| {
             let member = &self.members[*path];
@@ -441,6 +449,7 @@ impl Connection {
         for path in paths {
             self.abandon(path, TransportError::APPLICATION_ABANDON_PATH);
         }
+        true
     }
 
     fn on_status(&mut self, id: u64, sequence: u64, backup: bool) {
@@ -541,15 +550,13 @@ impl Connection {
         let id = local.id;
         if up {
             self.take_back(address);
-            self.ask_path_manager();
+            self.ask_path_manager(Occasion::AddressUp(id));
         } else {
-            self.abandon_from(id);
+            let left = self.abandon_from(id);
             if !self.multipath() {
                 self.replace_address(id);
             }
-            if self.path_manager.minds_losses() {
-                self.ask_path_manager();
-            }
+            self.ask_path_manager(Occasion::AddressDown { id, left });
         }
         self.flush();
     }

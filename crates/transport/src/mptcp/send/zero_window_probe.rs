@@ -70,7 +70,7 @@ impl Connection {
         }
         if self.path_manager_at <= self.shared.now {
             self.path_manager_at = NEVER;
-            self.manage_paths();
+            self.take_turn();
         }
         if self.retransmission.deadline() <= self.shared.now {
             self.on_data_timeout();

@@ -1,0 +1,156 @@
+"""Path manager `endpoints` over a whole network, as the upstream kernel has it on the same one (`pm_kernel.c`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from polypath import Scenario, run, summary
+
+APART = """
+duration = "6 s"
+[defaults]
+profile = "linux"
+[host.client]
+path_manager = { name = "endpoints", flags = "none", subflows = 4, add_addr_accepted = 4 }
+interface.eth0.address = "10.1.0.1"
+interface.eth1.address = "192.168.1.1"
+[host.server]
+path_manager = { name = "endpoints", flags = "signal", subflows = 4, add_addr_accepted = 4 }
+interface.eth0.address = "10.1.0.2"
+interface.eth1.address = "192.168.1.2"
+[link.a]
+ends = ["client:eth0", "server:eth0"]
+rate = "10 Mbps"
+delay = "10 ms"
+[link.b]
+ends = ["client:eth1", "server:eth1"]
+rate = "10 Mbps"
+delay = "10 ms"
+[[application]]
+kind = "bulk"
+duration = "4 s"
+"""
+
+ROUTED = """
+duration = "12 s"
+[defaults]
+profile = "linux"
+[host.client]
+path_manager = { name = "endpoints", flags = "subflow", subflows = 8, add_addr_accepted = 8 }
+[host.server]
+path_manager = { name = "endpoints", flags = "none", subflows = 8 }
+[router.r]
+[link.a]
+ends = ["client:eth0", "r"]
+rate = "10 Mbps"
+delay = "5 ms"
+[link.b]
+ends = ["client:eth1", "r"]
+rate = "10 Mbps"
+delay = "5 ms"
+[link.c]
+ends = ["client:eth2", "r"]
+rate = "10 Mbps"
+delay = "5 ms"
+[link.srv]
+ends = ["r", "server"]
+[[application]]
+kind = "bulk"
+duration = "8 s"
+"""
+
+
+class Ran:
+    def __init__(self, text: str) -> None:
+        recording = run(Scenario.parse(text, "scenario.toml"))
+        told = summary(recording)
+        self.connection: dict[str, Any] = told["connections"][0]
+        self.counters: dict[str, dict[str, int]] = told["counters"]
+        self.ends = recording.table("subflow_ends")
+
+    def count(self, side: str, counter: str) -> int:
+        return self.counters[side].get(f"MPTcpExt{counter}", 0)
+
+    def established(self) -> list[tuple[str, str]]:
+        worked = self.ends.filter(pl.col("established_ns").is_not_null())
+        pairs = worked.select("source", "destination").iter_rows()
+        return [(str(one).rsplit(":", 1)[0], str(other).rsplit(":", 1)[0]) for one, other in pairs]
+
+
+def test_a_subflow_to_an_announced_address_leaves_where_routing_says() -> None:
+    ran = Ran(APART)
+    assert ran.established() == [("10.1.0.1", "10.1.0.2"), ("192.168.1.1", "192.168.1.2")]
+    assert ran.connection["goodput_mbps"] == pytest.approx(18.6, rel=0.05)
+
+
+def limited(most: int) -> str:
+    return ROUTED.replace('flags = "none", subflows = 8', f'flags = "none", subflows = {most}')
+
+
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_the_accepting_side_takes_as_many_joins_as_its_limit_says(most: int) -> None:
+    ran = Ran(limited(most))
+    assert ran.count("server", "MPJoinRejected") == 2 - most
+    assert ran.count("client", "MPRstRx") == 2 - most
+    assert ran.connection["goodput_mbps"] == pytest.approx(9.3 * (1 + most), rel=0.05)
+
+
+@pytest.mark.parametrize("interface", ["eth0", "eth1"])
+def test_an_address_that_comes_back_gets_a_subflow(interface: str) -> None:
+    event = '[[event]]\nat = "{}"\ninterface = "client:{}"\nup = {}\n'
+    ran = Ran(ROUTED + event.format("2 s", interface, "false") + event.format("3 s", interface, "true"))
+    sources = [source for source, _ in ran.established()]
+    left = {"eth0": "10.0.0.1", "eth1": "10.0.1.1"}[interface]
+    assert sources.count(left) == 2
+    assert len(sources) == 4
+
+
+def test_a_backup_on_the_first_interface_is_told_by_mp_prio() -> None:
+    text = ROUTED.replace("[host.client]", "[host.client]\ninterface.eth0.backup = true")
+    ran = Ran(text.replace('duration = "8 s"', 'duration = "8 s"\nreverse = true'))
+    assert ran.count("client", "MPPrioTx") == ran.count("server", "MPPrioRx") == 1
+    assert ran.connection["subflows"][0]["share"] < 0.02
+
+
+SIGNALS = """
+duration = "8 s"
+[defaults]
+profile = "linux"
+[host.client]
+path_manager = { name = "endpoints", flags = "none", subflows = 8, add_addr_accepted = 8 }
+[host.server]
+path_manager = { name = "endpoints", flags = "signal", subflows = 8 }
+[router.r]
+[link.c]
+ends = ["client", "r"]
+delay = "5 ms"
+[link.s0]
+ends = ["r", "server:eth0"]
+rate = "10 Mbps"
+[link.s1]
+ends = ["r", "server:eth1"]
+rate = "10 Mbps"
+[link.s2]
+ends = ["r", "server:eth2"]
+rate = "10 Mbps"
+[[application]]
+kind = "bulk"
+duration = "4 s"
+reverse = true
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "most", "announced"),
+    [
+        pytest.param("signal", 8, 2, id="each in turn"),
+        pytest.param("signal", 0, 1, id="one where the limit of subflows is reached"),
+        pytest.param("signal subflow", 8, 1, id="attempts that lead to no listener use up the rest"),
+    ],
+)
+def test_addresses_that_are_announced(flags: str, most: int, announced: int) -> None:
+    ran = Ran(SIGNALS.replace('flags = "signal", subflows = 8', f'flags = "{flags}", subflows = {most}'))
+    assert ran.count("server", "AddAddrTx") == ran.count("client", "AddAddr") == announced

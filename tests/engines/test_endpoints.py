@@ -154,3 +154,43 @@ reverse = true
 def test_addresses_that_are_announced(flags: str, most: int, announced: int) -> None:
     ran = Ran(SIGNALS.replace('flags = "signal", subflows = 8', f'flags = "{flags}", subflows = {most}'))
     assert ran.count("server", "AddAddrTx") == ran.count("client", "AddAddr") == announced
+
+
+MESH = """
+duration = "6 s"
+[defaults]
+profile = "linux"
+path_manager = "fullmesh"
+[host.client]
+[host.server]
+[router.r]
+[link.c0]
+ends = ["client:eth0", "r"]
+rate = "10 Mbps"
+delay = "5 ms"
+[link.c1]
+ends = ["client:eth1", "r"]
+rate = "10 Mbps"
+delay = "10 ms"
+[link.s]
+ends = ["r", "server:eth0"]
+delay = "1 ms"
+[[application]]
+kind = "stream"
+rate = "3 Mbps"
+block = "10 kB"
+duration = "4 s"
+[[event]]
+at = "2 s"
+interface = "server:eth0"
+backup = true
+"""
+
+
+@pytest.mark.parametrize(("profile", "told"), [("linux", 1), ("mptcp.org", 2), ("rfc", 2)])
+def test_an_interface_that_becomes_a_backup_is_told_on_the_first_of_its_subflows_upstream(
+    profile: str, told: int
+) -> None:
+    ran = Ran(MESH.replace("linux", profile))
+    assert ran.count("server", "MPPrioTx") == ran.count("client", "MPPrioRx") == told
+    assert [subflow["backup"] for subflow in ran.connection["subflows"]].count(True) == told

@@ -235,6 +235,12 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether an address that becomes a backup tells the peer on the first of its subflows alone (Linux `mptcp_pm_mp_prio_send_ack`), so that the
+    /// others stay as they are, or on each (RFC 8684 section 3.3.8).
+    pub(crate) fn prioritises_first_alone(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether a SYN/ACK that cannot be sent again for want of a route ends the handshake (Linux `reqsk_timer_handler`).
     pub(crate) fn needs_route_for_syn_ack(self) -> bool {
         self == Self::Linux

@@ -335,7 +335,7 @@ impl Connection {
         }
     }
 
-    /// Changes whether subflows from `address` are backups and tells the peer (MP_PRIO).
+    /// Changes whether subflows from `address` are backups and tells the peer (MP_PRIO): later ones, and those that the profile says.
     pub fn set_backup(&mut self, address: IpAddr, backup: bool, now: Nanos) {
         self.shared.now = now;
         for local in self
@@ -345,12 +345,18 @@ impl Connection {
         {
             local.backup = backup;
         }
-        for subflow in 0..self.subflows.len() {
-            if self.subflows[subflow].tuple.local.ip() == address
-                && self.subflows[subflow].socket.state.synchronised()
-            {
-                self.set_priority(subflow, backup);
-            }
+        let from = self.subflows.iter().map(|subflow| {
+            subflow.tuple.local.ip() == address && subflow.socket.state.synchronised()
+        });
+        let from = from.enumerate().filter(|(_, from)| *from);
+        let most = if self.shared.config.profile.prioritises_first_alone() {
+            1
+        } else {
+            usize::MAX
+        };
+        let told: Vec<_> = from.map(|(subflow, _)| subflow).take(most).collect();
+        for subflow in told {
+            self.set_priority(subflow, backup);
         }
         self.push();
     }

@@ -46,7 +46,8 @@ def test_a_syn_without_an_answer_is_an_attempt_of_a_subflow(
 
 
 def test_its_segments_are_the_simulators(linux: Run, scenario: Load) -> None:
-    settings = ("link.path.up=false", "duration=4 s", "record.segments=true")
+    settings = ["link.path.up=false", "duration=3500 ms", "record.segments=true"]
+    settings += ['application.transfer.stack={ profile = "linux" }']
     both = linux("fails", *settings), get("sim").run(scenario("fails", *settings).plan(None))
     ours, theirs = (each.table("segments").select(pl.exclude("time_ns")).rows() for each in both)
     assert ours == theirs

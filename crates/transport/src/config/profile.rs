@@ -104,6 +104,15 @@ impl Profile {
         self != Self::Rfc
     }
 
+    /// After how many timeouts of a SYN each doubles the next, and how many more SYNs therefore leave (Linux `tcp_syn_linear_timeouts`, since 6.5);
+    /// RFC 6298 section 5.5 doubles from the first on.
+    pub(crate) fn linear_syn_timeouts(self) -> u32 {
+        match self {
+            Self::Linux => 4,
+            Self::Rfc | Self::MptcpOrg => 0,
+        }
+    }
+
     /// How long a peer may hold back the acknowledgement of a single segment, as far as a tail loss probe allows for it: 200 ms where RFC 8985
     /// section 7.2 leaves the budget to the sender, the least timeout in Linux (`tcp_schedule_loss_probe`).
     pub(crate) fn ack_delay_budget(self, rto_min: Nanos) -> Nanos {

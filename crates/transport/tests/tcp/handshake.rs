@@ -133,29 +133,34 @@ fn a_tiny_mss_is_raised() {
     }
 }
 
+/// RFC 6298 section 5.5; in Linux the first four timeouts double nothing (`tcp_syn_linear_timeouts`).
 #[test]
 fn a_syn_is_repeated_with_doubled_timeouts_and_then_given_up() {
-    let config = Config {
-        limits: Limits {
-            syn_retries: 3,
-            ..Limits::default()
-        },
-        ..tcp()
-    };
-    let mut script = Script::client(&config, Peer::default());
-    let times: Vec<u64> = (0..4)
-        .map(|_| script.expect())
-        .map(|sent| {
+    let cases: [(Profile, &[u64], u64); 3] = [
+        (Profile::Rfc, &[0, 1, 3, 7], 15),
+        (Profile::MptcpOrg, &[0, 1, 3, 7], 15),
+        (Profile::Linux, &[0, 1, 2, 3, 4, 5, 7, 11], 19),
+    ];
+    for (profile, seconds, end) in cases {
+        let config = Config {
+            limits: Limits {
+                syn_retries: 3,
+                ..Limits::default()
+            },
+            ..with_profile(profile, tcp())
+        };
+        let mut script = Script::client(&config, Peer::default());
+        for &second in seconds {
+            let sent = script.expect();
             assert_eq!(sent.segment.flags, Flags::SYN);
-            sent.at
-        })
-        .collect();
-    assert_eq!(times, [0, SECOND, 3 * SECOND, 7 * SECOND]);
-    script.run_until(14 * SECOND);
-    assert_eq!(script.connection.ended(), None);
-    script.run_until(15 * SECOND);
-    script.expect_nothing();
-    assert_eq!(script.connection.ended(), Some(CloseReason::Unreachable));
+            assert_eq!(sent.at, second * SECOND, "{profile:?}");
+        }
+        script.run_until((end - 1) * SECOND);
+        assert_eq!(script.connection.ended(), None);
+        script.run_until(end * SECOND);
+        script.expect_nothing();
+        assert_eq!(script.connection.ended(), Some(CloseReason::Unreachable));
+    }
 }
 
 /// RFC 5681 section 3.1: a lost SYN leaves an initial window of one segment.

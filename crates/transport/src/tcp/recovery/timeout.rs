@@ -2,10 +2,10 @@
 
 use super::Delivery;
 use crate::path::CaState;
-use crate::tcp::Socket;
 use crate::tcp::context::{Context, Options, Shared};
 use crate::tcp::sender::Sent;
 use crate::tcp::timer::{Fired, Pending};
+use crate::tcp::{Socket, State};
 use crate::{EventKind, MILLISECOND, Mib, NEVER, Nanos};
 
 impl Socket {
@@ -183,10 +183,15 @@ impl Socket {
         if self.sent.is_empty() {
             return true;
         }
+        let linear = if self.state == State::SynSent {
+            cx.shared.config.profile.linear_syn_timeouts()
+        } else {
+            0
+        };
         let limit = if self.state.synchronised() {
             cx.shared.config.limits.retries
         } else {
-            cx.shared.config.limits.syn_retries
+            cx.shared.config.limits.syn_retries + linear
         };
         if self.recovery.timeouts == 0 {
             self.recovery.first_timeout = self.first_repetition(cx.shared.now);
@@ -224,7 +229,9 @@ impl Socket {
         self.recovery.timeouts += 1;
         self.recovery.hint = self.recovery.hint.max(1);
         self.retransmit(cx, 0);
-        self.recovery.backoff = (self.recovery.backoff + 1).min(16);
+        if self.recovery.timeouts > linear {
+            self.recovery.backoff = (self.recovery.backoff + 1).min(16);
+        }
         self.timers.pending = Pending::None;
         self.arm_retransmission(cx.shared);
         self.timers

@@ -55,6 +55,31 @@ fn options_stripped_from_syns_leave_tcp() {
     assert_eq!(outcome.reports[0].tally.changed, 1);
 }
 
+/// RFC 8684 section 3.1: after some SYNs with MP_CAPABLE one goes without it. Linux waits a second for each, the others twice as long each time.
+#[test]
+fn a_path_that_drops_what_has_an_option_leaves_tcp() {
+    for (profile, lost, seconds) in [("linux", 3, 3), ("mptcp.org", 4, 15), ("rfc", 4, 15)] {
+        let lab = Lab::new(2).with(0, "drop-options", json!({}));
+        let outcome = Lab { profile, ..lab }.run();
+        outcome.assert_whole("fallback");
+        assert_eq!(outcome.shares().len(), 1, "{profile}");
+        assert_eq!(outcome.reports[0].tally.dropped, lost, "{profile}");
+        assert_eq!(outcome.counter("MPTcpExtMPCapableSYNTXDrop"), 1);
+        let established: u64 = outcome.end("established_ns").parse().expect("a time");
+        let range = seconds * SECOND..seconds * SECOND + 100 * MS;
+        assert!(range.contains(&established), "{profile}: {established}");
+    }
+}
+
+#[test]
+fn a_further_path_that_drops_what_has_an_option_is_never_joined() {
+    let outcome = Lab::new(2).with(1, "drop-options", json!({})).run();
+    outcome.assert_whole("mptcp");
+    assert!(outcome.reports[0].tally.dropped > 0);
+    assert_eq!(outcome.counter("MPTcpExtMPCapableSYNTXDrop"), 0);
+    assert_eq!(outcome.counter("MPTcpExtMPJoinSynRx"), 0);
+}
+
 /// RFC 8684 section 3.2: a join without its option is reset, and the connection stays.
 #[test]
 fn options_stripped_from_a_join_leave_the_first_path() {

@@ -61,6 +61,7 @@ mib! {
     MPTcpExtMPCapableACKRX "third ACK with MP_CAPABLE received"
     MPTcpExtMPCapableFallbackACK "server fell back: no MP_CAPABLE on the third ACK"
     MPTcpExtMPCapableFallbackSYNACK "client fell back: no MP_CAPABLE on the SYN/ACK"
+    MPTcpExtMPCapableSYNTXDrop "client fell back: SYNs with MP_CAPABLE were lost"
     MPTcpExtMPTCPRetrans "bytes' segments sent again on another subflow"
     MPTcpExtMPJoinNoTokenFound "MP_JOIN with an unknown token"
     MPTcpExtMPJoinSynRx "MP_JOIN SYN received"

@@ -10,6 +10,7 @@
 
 mod alter_payload;
 mod coalesce;
+mod drop_options;
 mod nat;
 mod proxy;
 mod rewrite_sequence;
@@ -151,6 +152,7 @@ pub(crate) static REGISTRY: Registry<dyn Middlebox> = Registry {
     entries: &[
         nat::ENTRY,
         strip_options::ENTRY,
+        drop_options::ENTRY,
         rewrite_sequence::ENTRY,
         split::ENTRY,
         coalesce::ENTRY,

@@ -214,6 +214,15 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// How often a SYN is sent again with MP_CAPABLE, before the client goes on without it, as a box on its path may drop what has the option: RFC
+    /// 8684 section 3.1 leaves the number open (Linux `syn_retrans_before_tcp_fallback`, mptcp.org `mptcp_syn_retries`).
+    pub(crate) fn capable_repetitions(self) -> u32 {
+        match self {
+            Self::Linux => 2,
+            Self::Rfc | Self::MptcpOrg => 3,
+        }
+    }
+
     /// Whether a SYN/ACK echoes the first SYN's timestamp, however often that was repeated (Linux `tcp_check_req`), or the last one's
     /// (RFC 7323 section 4.3).
     pub(crate) fn echoes_first_syn(self) -> bool {

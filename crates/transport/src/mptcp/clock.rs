@@ -53,6 +53,7 @@ impl Connection {
         if self.lacks_route_to_answer(subflow) {
             return self.lose_subflow(subflow, CloseReason::Unreachable);
         }
+        self.doubt_capable(subflow);
         if !self.with(subflow, |socket, cx| socket.on_timeout(cx)) {
             let reason = if self.subflows[subflow].socket.state.synchronised() {
                 CloseReason::TimedOut

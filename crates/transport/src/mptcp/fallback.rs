@@ -6,6 +6,7 @@ use polypath_wire::tcp::{Flags, Segment};
 use super::connection::Connection;
 use super::segment::Place;
 use crate::seq::unwrap;
+use crate::tcp::State;
 use crate::{CloseReason, EventKind, Mib};
 
 impl Connection {
@@ -19,6 +20,23 @@ impl Connection {
             self.shared.event(EventKind::Fallback(why));
             self.send.fall_back();
             self.pending_add_addrs.clear();
+        }
+    }
+
+    /// A SYN was lost once more: the next one goes without MP_CAPABLE if that may be the reason (RFC 8684 section 3.1, Linux
+    /// `mptcp_active_detect_blackhole`).
+    pub(super) fn doubt_capable(&mut self, subflow: usize) {
+        let socket = &self.subflows[subflow].socket;
+        let enough = self.shared.config.profile.capable_repetitions();
+        if self.session.multipath.is_some()
+            && self.subflows[subflow].join.is_none()
+            && socket.state == State::SynSent
+            && socket.timeouts() == enough
+        {
+            self.shared
+                .counters
+                .increment(Mib::MPTcpExtMPCapableSYNTXDrop);
+            self.fall_back("SYNs with MP_CAPABLE were lost");
         }
     }
 

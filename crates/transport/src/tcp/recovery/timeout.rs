@@ -240,6 +240,11 @@ impl Socket {
         true
     }
 
+    /// Timeouts in a row.
+    pub(crate) fn timeouts(&self) -> u32 {
+        self.recovery.timeouts
+    }
+
     /// When what a timeout is about was first sent again: now, unless a recovery is under way (Linux `retrans_stamp`).
     fn first_repetition(&self, now: Nanos) -> Nanos {
         match self.recovery.first_retransmission {

@@ -298,9 +298,9 @@ impl Connection {
     }
 
     pub(super) fn on_remove_addr(&mut self, ids: &[u8]) {
-        self.shared.counters.increment(Mib::MPTcpExtRmAddr);
         let mut removed = Vec::new();
         for &id in ids {
+            self.shared.counters.increment(Mib::MPTcpExtRmAddr);
             self.remote.retain(|remote| remote.id != id);
             self.shared.event(EventKind::AddressRemoved { id });
             let mut closed = false;
@@ -308,7 +308,6 @@ impl Connection {
                 if self.subflows[subflow].remote_id == id
                     && self.subflows[subflow].socket.state != State::Closed
                 {
-                    self.shared.counters.increment(Mib::MPTcpExtRmSubflow);
                     closed |= self.subflows[subflow].opened_here;
                     self.reset_subflow(subflow, ResetReason::Unspecified);
                 }
@@ -415,6 +414,7 @@ impl Connection {
             if self.subflows[subflow].tuple.local.ip() == address
                 && self.subflows[subflow].socket.state != State::Closed
             {
+                self.shared.counters.increment(Mib::MPTcpExtRmSubflow);
                 self.reinject(subflow);
                 self.close_subflow(subflow);
             }

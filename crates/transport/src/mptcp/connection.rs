@@ -154,6 +154,12 @@ impl Connection {
     pub fn connect(host: Accept, tuple: Tuple, now: Nanos) -> Result<Self, RegistryError> {
         let mut connection = Self::new(host, tuple, true, now)?;
         connection.shared.counters.increment(Mib::TcpActiveOpens);
+        if connection.session.multipath.is_some() {
+            connection
+                .shared
+                .counters
+                .increment(Mib::MPTcpExtMPCapableSYNTX);
+        }
         connection.with(0, |socket, cx| socket.connect(cx));
         Ok(connection)
     }

@@ -1,10 +1,13 @@
 //! Fallback to plain TCP, and what else becomes of a subflow whose options were interfered with (RFC 8684 section 3.7).
 
+use std::cell::Cell;
+
 use polypath_wire::mptcp::{Dsn, MptcpOption, ResetReason};
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::connection::Connection;
 use super::segment::Place;
+use super::session::Infinite;
 use crate::seq::unwrap;
 use crate::tcp::State;
 use crate::{CloseReason, EventKind, Mib};
@@ -15,7 +18,11 @@ impl Connection {
         if let Some(multipath) = self.session.multipath.take() {
             if multipath.remote_key != 0 {
                 self.session.peer_idsn = Some(multipath.remote_idsn);
-                self.session.infinite = Some((multipath, self.send.sent()));
+                self.session.infinite = Some(Infinite {
+                    multipath,
+                    from: self.send.sent(),
+                    told: Cell::new(false),
+                });
             }
             self.shared.event(EventKind::Fallback(why));
             self.send.fall_back();

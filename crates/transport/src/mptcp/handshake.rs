@@ -61,6 +61,7 @@ impl Connection {
             self.subflows[subflow].gateways = gateways.into();
             self.subflows[subflow].opened_here = true;
             self.paths[subflow].backup = local.backup;
+            self.shared.counters.increment(Mib::MPTcpExtMPJoinSynTx);
             self.with(subflow, |socket, cx| socket.connect(cx));
             self.note_deadline(subflow);
             self.adopt();
@@ -92,6 +93,9 @@ impl Connection {
             return Ok(None);
         };
         self.shared.counters.increment(Mib::MPTcpExtMPJoinSynRx);
+        self.shared
+            .counters
+            .add(Mib::MPTcpExtMPJoinSynBackupRx, u32::from(backup));
         let unproven = self.subflows.iter().skip(1);
         if unproven.filter(|it| it.established_at.is_none()).count() >= MOST_UNPROVEN {
             return Ok(None);
@@ -223,7 +227,6 @@ impl Connection {
         else {
             return;
         };
-        self.shared.counters.increment(Mib::MPTcpExtMPJoinSynAckRx);
         let valid = answer.filter(|&(_, hmac, nonce)| {
             let expected = keys::join_hmac(
                 multipath.remote_key,
@@ -243,6 +246,10 @@ impl Connection {
         if self.closed_to_joins() {
             return self.reset_subflow(subflow, ResetReason::MptcpSpecific);
         }
+        self.shared.counters.increment(Mib::MPTcpExtMPJoinSynAckRx);
+        self.shared
+            .counters
+            .add(Mib::MPTcpExtMPJoinSynAckBackupRx, u32::from(backup));
         self.subflows[subflow].backup_remote = backup;
         self.paths[subflow].backup |= backup;
         if self.with(subflow, |socket, cx| socket.on_syn_ack(cx, segment)) {
@@ -369,7 +376,6 @@ impl Connection {
             self.reset_subflow(subflow, ResetReason::MptcpSpecific);
             return false;
         };
-        self.shared.counters.increment(Mib::MPTcpExtMPJoinAckRx);
         let expected = keys::join_hmac(
             multipath.remote_key,
             multipath.local_key,
@@ -379,6 +385,7 @@ impl Connection {
         let valid = given == keys::leading_160(&expected);
         let admits = self.path_manager.admits(self.further_subflows());
         if valid && multipath.confirmed && admits && !self.closed_to_joins() {
+            self.shared.counters.increment(Mib::MPTcpExtMPJoinAckRx);
             return true;
         }
         // Linux `subflow_syn_recv_sock`: in this order.

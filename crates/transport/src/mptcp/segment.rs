@@ -346,7 +346,7 @@ impl Connection {
             .session
             .infinite
             .as_ref()
-            .is_some_and(|(_, from)| acked > *from)
+            .is_some_and(|infinite| acked > infinite.from)
         {
             self.session.infinite = None;
         }

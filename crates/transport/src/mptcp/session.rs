@@ -1,5 +1,7 @@
 //! The keys of a Multipath TCP connection, and the options that its segments carry (RFC 8684 section 3).
 
+use std::cell::Cell;
+
 use polypath_wire::mptcp::{DataAck, Dsn, Dss, Mapping, MpCapable, MpJoin, MptcpOption};
 use polypath_wire::tcp::Segment;
 
@@ -108,12 +110,21 @@ pub(super) struct Join {
     pub attempts: u32,
 }
 
+/// How a peer that may still see options is told of a fallback (RFC 8684 section 3.7).
+pub(super) struct Infinite {
+    pub multipath: Multipath,
+    /// Over once something that was sent later than at this offset is acknowledged.
+    pub from: u64,
+    /// Some segment has carried it.
+    pub told: Cell<bool>,
+}
+
 /// The multipath part of a connection's state.
 pub(super) struct Session {
     /// Absent: plain TCP, from the start or after a fallback.
     pub multipath: Option<Multipath>,
-    /// After a fallback, until what was sent later than at this offset is acknowledged: data carries an infinite mapping.
-    pub infinite: Option<(Multipath, u64)>,
+    /// After a fallback, until the peer must have seen it: data carries an infinite mapping.
+    pub infinite: Option<Infinite>,
     /// After a fallback: the peer's initial data sequence number, by which it may still map what it sends.
     pub peer_idsn: Option<u64>,
     pub client: bool,
@@ -176,10 +187,13 @@ impl SubflowOptions<'_> {
     /// Tells a peer that may still see options of the fallback (RFC 8684 section 3.7). Returns the option's length.
     #[inline(never)]
     fn add_infinite_mapping(&self, shared: &mut Shared, seq: u64, segment: &mut Segment) -> u32 {
-        let Some((multipath, _)) = &self.session.infinite else {
+        let Some(infinite) = &self.session.infinite else {
             return 0;
         };
-        shared.counters.increment(Mib::MPTcpExtInfiniteMapTx);
+        if !infinite.told.replace(true) {
+            shared.counters.increment(Mib::MPTcpExtInfiniteMapTx);
+        }
+        let multipath = &infinite.multipath;
         segment.dss = Some(Dss {
             data_ack: None,
             mapping: Some(Mapping {
@@ -225,17 +239,12 @@ impl Options for SubflowOptions<'_> {
         self.session.first_segment_excess()
     }
 
-    fn add_to_syn(&self, shared: &mut Shared, answer: bool, segment: &mut Segment) {
+    fn add_to_syn(&self, answer: bool, segment: &mut Segment) {
         let Some(multipath) = &self.session.multipath else {
             return;
         };
         let option = match self.join {
-            None => {
-                shared
-                    .counters
-                    .add(Mib::MPTcpExtMPCapableSYNTX, u32::from(!answer));
-                MptcpOption::Capable(self.capable(multipath, answer, false))
-            }
+            None => MptcpOption::Capable(self.capable(multipath, answer, false)),
             Some(join) if answer => {
                 let hmac = multipath.join_hmac(join);
                 MptcpOption::Join(MpJoin::SynAck {
@@ -245,15 +254,12 @@ impl Options for SubflowOptions<'_> {
                     nonce: join.local_nonce,
                 })
             }
-            Some(join) => {
-                shared.counters.increment(Mib::MPTcpExtMPJoinSynTx);
-                MptcpOption::Join(MpJoin::Syn {
-                    backup: join.backup,
-                    address_id: join.local_id,
-                    token: multipath.remote_token,
-                    nonce: join.local_nonce,
-                })
-            }
+            Some(join) => MptcpOption::Join(MpJoin::Syn {
+                backup: join.backup,
+                address_id: join.local_id,
+                token: multipath.remote_token,
+                nonce: join.local_nonce,
+            }),
         };
         segment.rare_mut().add_mptcp(option);
     }

@@ -118,7 +118,7 @@ pub(crate) trait Options {
     fn first_segment_excess(&self) -> u32;
 
     /// On a SYN, or on the SYN/ACK that is an `answer`.
-    fn add_to_syn(&self, shared: &mut Shared, answer: bool, segment: &mut Segment);
+    fn add_to_syn(&self, answer: bool, segment: &mut Segment);
 
     /// On the ACK that completes a handshake.
     fn add_to_third_ack(&self, segment: &mut Segment);

@@ -117,7 +117,7 @@ impl Socket {
         options.mss = Some(mss);
         options.sack_permitted = self.negotiated.sack;
         options.window_scale = scale.then_some(shift);
-        cx.options.add_to_syn(cx.shared, answer, &mut segment);
+        cx.options.add_to_syn(answer, &mut segment);
         cx.shared.counters.increment(if again {
             Mib::TcpRetransSegs
         } else {

@@ -156,6 +156,22 @@ fn the_handshake_survives_any_single_loss() {
     }
 }
 
+/// Linux `mptcp_connect`, `__mptcp_subflow_connect`
+#[test]
+fn a_repeated_syn_counts_as_one_attempt() {
+    let mut pair = Pair::new(&mptcp(), &[800 * MS, 800 * MS]);
+    pair.write(Side::Client, 1);
+    pair.run_for(20 * SECOND);
+    let syns = |path: usize| {
+        let of = pair.sent(Side::Client);
+        of.filter(|packet| packet.path == path && packet.segment.flags.contains(Flags::SYN))
+            .count()
+    };
+    assert!(syns(0) > 1 && syns(1) > 1);
+    assert_eq!(pair.counter(Side::Client, Mib::MPTcpExtMPCapableSYNTX), 1);
+    assert_eq!(pair.counter(Side::Client, Mib::MPTcpExtMPJoinSynTx), 1);
+}
+
 /// A SYN that comes twice is not a third ACK without MP_CAPABLE.
 #[test]
 fn a_repeated_syn_does_not_end_mptcp() {
@@ -299,6 +315,7 @@ fn a_wrong_hmac_on_the_syn_ack_resets() {
         pair.counter(Side::Client, Mib::MPTcpExtMPJoinSynAckHMacFailure),
         1
     );
+    assert_eq!(pair.counter(Side::Client, Mib::MPTcpExtMPJoinSynAckRx), 0);
     assert_eq!(pair.counter(Side::Client, Mib::MPTcpExtMPRstTx), 1);
 }
 
@@ -314,6 +331,7 @@ fn a_wrong_hmac_on_the_third_ack_resets() {
         pair.counter(Side::Server, Mib::MPTcpExtMPJoinAckHMacFailure),
         1
     );
+    assert_eq!(pair.counter(Side::Server, Mib::MPTcpExtMPJoinAckRx), 0);
     assert_eq!(pair.counter(Side::Client, Mib::MPTcpExtMPRstRx), 1);
 }
 
@@ -376,6 +394,10 @@ fn the_backup_flag_marks_both_ends() {
     pair.write(Side::Client, 1);
     pair.run_for(SECOND);
     assert!(pair.server.connection().paths()[1].backup);
+    assert_eq!(
+        pair.counter(Side::Server, Mib::MPTcpExtMPJoinSynBackupRx),
+        1
+    );
     pair.write(Side::Server, 500_000);
     pair.run_for(20 * SECOND);
     pair.assert_whole(Side::Client, 500_000);

@@ -45,9 +45,10 @@ def test_a_syn_without_an_answer_is_an_attempt_of_a_subflow(
     assert lasted == (there and pytest.approx(there, rel=0.1))
 
 
-def test_its_segments_are_the_simulators(linux: Run, scenario: Load) -> None:
+@pytest.mark.parametrize("stack", ["{}", '{ user_timeout = "2 s" }'])
+def test_its_segments_are_the_simulators(linux: Run, scenario: Load, stack: str) -> None:
     settings = ["link.path.up=false", "duration=3500 ms", "record.segments=true"]
-    settings += ['application.transfer.stack={ profile = "linux" }']
+    settings += [f"application.transfer.stack={stack}"]
     both = linux("fails", *settings), get("sim").run(scenario("fails", *settings).plan(None))
     ours, theirs = (each.table("segments").select(pl.exclude("time_ns")).rows() for each in both)
     assert ours == theirs

@@ -8,6 +8,7 @@
 //! | what is in flight has its own timer | `data_in_flight_puts_probes_off` |
 //! | the user timeout in place of the number of probes | `the_user_timeout_ends_keepalive` |
 //! | the user timeout counts from the first retransmission | `the_user_timeout_ends_retransmission` |
+//! | of a SYN from the first one | `the_user_timeout_ends_an_attempt` |
 //! | and from the first probe of a closed window | `the_user_timeout_ends_a_closed_window` |
 //! | without it, a closed window that is answered may stay closed | the same |
 
@@ -139,6 +140,23 @@ fn the_user_timeout_ends_retransmission() {
         timed_out(&script)
     };
     assert!(!unlimited);
+}
+
+#[test]
+fn the_user_timeout_ends_an_attempt() {
+    let config = Config {
+        user_timeout_ns: 2 * SECOND,
+        ..tcp()
+    };
+    let mut script = Script::client(&config, Peer::default());
+    for at in [0, SECOND] {
+        assert_eq!(script.expect().at, at);
+    }
+    script.run_until(2 * SECOND - MS);
+    assert_eq!(script.connection.ended(), None);
+    script.run_until(2 * SECOND);
+    script.expect_nothing();
+    assert_eq!(script.connection.ended(), Some(CloseReason::Unreachable));
 }
 
 #[test]

@@ -194,7 +194,7 @@ impl Socket {
             cx.shared.config.limits.syn_retries + linear
         };
         if self.recovery.timeouts == 0 {
-            self.recovery.first_timeout = self.first_repetition(cx.shared.now);
+            self.recovery.first_timeout = self.late_from(cx.shared.now);
         }
         let timeout = cx.shared.config.user_timeout_ns;
         let gives_up_at = match timeout {
@@ -245,9 +245,11 @@ impl Socket {
         self.recovery.timeouts
     }
 
-    /// When what a timeout is about was first sent again: now, unless a recovery is under way (Linux `retrans_stamp`).
-    fn first_repetition(&self, now: Nanos) -> Nanos {
+    /// From when on what a timeout is about counts as late: from when it was first sent again, now unless a recovery is under way; a SYN from the
+    /// beginning (Linux `retrans_stamp`, which `tcp_connect` sets).
+    fn late_from(&self, now: Nanos) -> Nanos {
         match self.recovery.first_retransmission {
+            _ if self.state == State::SynSent => self.sent[0].sent_at,
             first if first > 0 && self.recovery.state >= CaState::Recovery => {
                 (u64::from(first - 1) * MILLISECOND).min(now)
             }

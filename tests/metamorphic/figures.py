@@ -165,7 +165,7 @@ def shares(figures: dict[str, Any]) -> list[float]:
 
 
 @relation(
-    "Shares of subflows add up to one, or are all zero, or all unknown; a summary's rates are its bytes over its times.",
+    "Shares of subflows add up to one, or are all zero or unknown; a summary's rates are its bytes over its times.",
     "Each byte that arrived did so on one subflow.",
 )
 def shares_and_rates(case: Case, random: Random) -> None:

@@ -37,27 +37,12 @@ impl Patience {
         Self(parameters.flag(NAME))
     }
 
-    /// The windows of paced paths that are preferred to the open one have room for all data, so that it waits for them.
+    /// The windows of paced paths that are preferred to the open one, and that the scheduler `may` take, have room for all data, so that it
+    /// waits for them.
     #[inline]
     pub fn holds(self, view: &View, next: &Next, open: usize, may: impl Fn(usize) -> bool) -> bool {
         let open = &view.paths[open];
-        self.0.unwrap_or(open.paces) && self.waits(view, next, open, may)
-    }
-
-    #[inline(never)]
-    fn waits(self, view: &View, next: &Next, open: &Path, may: impl Fn(usize) -> bool) -> bool {
-        let waiting = match next.reinjection {
-            true => next.len,
-            false => view.unsent.max(next.len),
-        };
-        let preferred = view.paths.iter().enumerate().filter(|&(index, path)| {
-            let better = path.srtt < open.srtt && path.backup == open.backup;
-            path.paced && better && usable(path) && admits(path) && may(index)
-        });
-        let room = preferred.map(|(_, path)| {
-            u64::from(path.cwnd - path.in_flight) * u64::from(path.mss) - path.queued
-        });
-        waiting <= room.sum()
+        self.0.unwrap_or(open.paces) && fits(view, next, open, may)
     }
 
     /// The path may be chosen: it can carry data, or will once its pacer lets go, if that is to be waited for.
@@ -65,4 +50,19 @@ impl Patience {
     pub fn considers(self, path: &Path) -> bool {
         (!path.paced || self.0.unwrap_or(path.paces)) && admits(path)
     }
+}
+
+#[inline(never)]
+fn fits(view: &View, next: &Next, open: &Path, may: impl Fn(usize) -> bool) -> bool {
+    let waiting = match next.reinjection {
+        true => next.len,
+        false => view.unsent.max(next.len),
+    };
+    let preferred = view.paths.iter().enumerate().filter(|&(index, path)| {
+        let better = path.srtt < open.srtt && path.backup == open.backup;
+        path.paced && better && usable(path) && admits(path) && may(index)
+    });
+    let room = preferred
+        .map(|(_, path)| u64::from(path.cwnd - path.in_flight) * u64::from(path.mss) - path.queued);
+    waiting <= room.sum()
 }

@@ -233,7 +233,7 @@ validation: build
 # The sweeps whose figures the documentation shows; what is there already of target/figures is kept.
 FIGURES := settings-grid:grid-goodput shared-bottleneck/shared:curve-goodput buffers/lan:curve-goodput \
     buffers/wan:curve-goodput buffers/wan-third:curve-goodput buffers/mixed:curve-goodput \
-    delay-sigmoid:curve-goodput
+    delay-sigmoid/sweep:curve-goodput
 COMPARED := target/figures/comparing
 DESIGN := low high low-losses high-losses
 PICTURE := node web/screenshot.mjs

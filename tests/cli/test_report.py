@@ -210,7 +210,7 @@ def test_a_lab_is_not_judged_by_what_is_left_of_a_sweep(polypath: Any, fairness:
     lab = data(fairness / "report.html")["labs"][0]
     assert lab["expectations"] == []
     assert lab["note"].endswith(
-        "6 of 15 expectations are of runs that are not here. 9 of 15 are of sweeps some of whose points have no result."
+        "7 of 16 expectations are of runs that are not here. 9 of 16 are of sweeps some of whose points have no result."
     )
 
 

@@ -69,8 +69,8 @@ def test_what_no_cell_says_is_said_as_in_the_terminal(ran: Ran) -> None:
     (run,) = page(ran("backup", "backup"))["runs"]
     (connection,) = run["connections"]
     first, *rest = connection["notes"]
-    assert first.startswith("requests: 20 requests, delay median 40.0 ms")
-    assert rest == ["  10.0.0.1:32768 → 10.0.2.2:5001: nothing arrived after 3.0 s"]
+    assert first.startswith("requests: 20 requests, delay median 35.0 ms")
+    assert rest == ["  10.0.0.1:32768 → 10.0.2.2:5001: nothing arrived after 2.7 s"]
 
 
 def test_series_are_those_of_the_metrics(ran: Ran) -> None:

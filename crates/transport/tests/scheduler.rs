@@ -600,3 +600,31 @@ fn a_full_path_is_not_waited_for_whatever_its_pacer_says() {
     let mut scheduler = make("default", json!({"waits_for_pacer": true}));
     assert_eq!(scheduler.select(&sender.view()), Decision::Send(1));
 }
+
+/// What is more than the preferred windows admit does not wait for their pacers: a bulk transfer uses every path.
+#[test]
+fn no_more_waits_for_pacers_than_the_preferred_windows_admit() {
+    for name in ["default", "blest", "ecf", "balanced"] {
+        let decision = |paced: &[usize], unsent: u64| {
+            let paths = vec![path(40, 10), path(80, 10), path(90, 10)];
+            let mut sender = Sender::new(paths, unsent, 1_000_000);
+            for path in &mut sender.paths {
+                path.paces = true;
+            }
+            for &index in paced {
+                sender.paths[index].paced = true;
+            }
+            let room = 10 * u64::from(sender.paths[0].mss);
+            let mut scheduler = make(name, Value::Object(Map::new()));
+            scheduler.begin();
+            (scheduler.select(&sender.view()), room)
+        };
+        let (_, room) = decision(&[], 1);
+        assert_eq!(decision(&[0], room).0, Decision::Wait, "{name}");
+        assert_eq!(decision(&[0], 20 * room).0, Decision::Send(1), "{name}");
+        assert_eq!(decision(&[0, 1], 2 * room).0, Decision::Wait, "{name}");
+        assert_eq!(decision(&[0, 1], 20 * room).0, Decision::Send(2), "{name}");
+        // A slower one is not waited for.
+        assert_eq!(decision(&[1], room).0, Decision::Send(0), "{name}");
+    }
+}

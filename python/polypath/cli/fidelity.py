@@ -102,7 +102,7 @@ held back by its pacer counts as full, as in noq (`waits_for_pacer = false`).
 
 `mpquic-failover` differs by a rule of Polypath's. A path whose probes stay unanswered twice leaves what it carries to
 the others, and gets probes alone until one is answered, which may be a probe timeout after the link is back. noq never
-takes a path out of use: its data waits for the dead path, and the path carries more once it is back.
+takes a path out of use: the path is back sooner and carries more, and the transfer takes longer.
 """
 
 

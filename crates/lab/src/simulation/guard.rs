@@ -38,14 +38,19 @@ impl Simulation {
                 links: instant_links(&self.plan),
             });
         }
-        // A run whose files cannot be kept is not worth going on with.
+        self.require_room()
+    }
+
+    /// Called by [`Self::look_after`] and after each sample, which has a row for each link and subflow. A run whose files cannot be written
+    /// is not worth going on with.
+    #[cold]
+    pub(super) fn require_room(&mut self) -> Result<(), PlanError> {
         self.captures.require_written()?;
         self.qlogs.require_written()?;
         self.require_memory()
     }
 
-    /// Called by [`Self::look_after`] and after each sample, which has a row for each link and subflow.
-    pub(super) fn require_memory(&self) -> Result<(), PlanError> {
+    fn require_memory(&self) -> Result<(), PlanError> {
         let limit = self.plan.record.memory_bytes;
         let requests = self.requests() * size_of::<Request>() as u64;
         let packets = self.network.totals().in_flight * PACKET_BYTES;

@@ -331,7 +331,7 @@ impl Simulation {
                 }
                 Some(Output::Timer(timer)) => {
                     if self.on_timer(timer) {
-                        self.require_memory()?;
+                        self.require_room()?;
                     }
                 }
                 // The Recording has it from the plan.

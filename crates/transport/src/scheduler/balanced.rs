@@ -2,7 +2,9 @@
 
 use super::patience::{self, Patience};
 use super::rescue::{self, Unasked};
-use super::{Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt};
+use super::{
+    Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt, ready,
+};
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -67,9 +69,9 @@ impl Scheduler for Balanced {
             count == 1 || self.carried[index] as f64 <= admitted
         };
         let path = candidates_of_class(view.paths)
-            .filter(|&index| self.patience.considers(&view.paths[index]) && within(index))
+            .filter(|&index| ready(&view.paths[index]) && within(index))
             .min_by_key(|&index| (view.paths[index].srtt, index));
-        path.filter(|&index| !view.paths[index].paced)
+        path.filter(|&index| !self.patience.holds(view, next, index, within))
             .map_or(Decision::Wait, Decision::Send)
     }
 

@@ -111,8 +111,12 @@ pub fn place(view: &View, next: &Next) -> Decision {
 /// The same for a scheduler that may wait for pacers. What holds no data waits for none.
 #[inline]
 pub(super) fn place_patiently(view: &View, next: &Next, patience: Patience) -> Decision {
-    match choose_open(view.paths, next, |path| patience.considers(path)) {
-        Some(path) if !view.paths[path].paced || view.kind != PacketKind::Data => {
+    if view.kind != PacketKind::Data {
+        return choose_open(view.paths, next, |path| patience.considers(path))
+            .map_or(Decision::Wait, Decision::Send);
+    }
+    match choose(view.paths, next) {
+        Some(path) if !patience.holds(view, next, path, |other| !next.carried.contains(other)) => {
             Decision::Send(path)
         }
         _ => Decision::Wait,

@@ -2,8 +2,10 @@
 //!
 //! RFC 10069 section 5.5 has a scheduler choose among paths whose congestion window is open, as lowest-RTT schedulers do where they were
 //! described (Raiciu et al., NSDI 2012; De Coninck and Bonaventure, CoNEXT 2017) and xquic does; picoquic and noq take a path whose pacer allows.
+//! xquic hands a path as much as its window admits, and the pacer lets it go bit by bit: data beyond that goes on the next path at once. So here, without
+//! queues of paths, as much waits as the windows of the preferred paths admit, and what is more does not.
 
-use super::admits;
+use super::{Next, View, admits, usable};
 use crate::path::Path;
 use crate::registry::{Parameter, Parameters};
 
@@ -13,7 +15,7 @@ const NAME: &str = "waits_for_pacer";
 pub(super) fn preferring() -> Parameter {
     Parameter::flag(
         NAME,
-        "data waits for a path whose window is open and whose pacer is not; else the next path takes it. Left out: over QUIC, where each path is paced",
+        "data for which the windows of preferred paths have room waits for their pacers; else the next path takes it. Left out: over QUIC, where each path is paced",
     )
 }
 
@@ -35,9 +37,32 @@ impl Patience {
         Self(parameters.flag(NAME))
     }
 
+    /// The windows of paced paths that are preferred to the open one, and that the scheduler `may` take, have room for all data, so that it
+    /// waits for them.
+    #[inline]
+    pub fn holds(self, view: &View, next: &Next, open: usize, may: impl Fn(usize) -> bool) -> bool {
+        let open = &view.paths[open];
+        self.0.unwrap_or(open.paces) && fits(view, next, open, may)
+    }
+
     /// The path may be chosen: it can carry data, or will once its pacer lets go, if that is to be waited for.
     #[inline]
     pub fn considers(self, path: &Path) -> bool {
         (!path.paced || self.0.unwrap_or(path.paces)) && admits(path)
     }
+}
+
+#[inline(never)]
+fn fits(view: &View, next: &Next, open: &Path, may: impl Fn(usize) -> bool) -> bool {
+    let waiting = match next.reinjection {
+        true => next.len,
+        false => view.unsent.max(next.len),
+    };
+    let preferred = view.paths.iter().enumerate().filter(|&(index, path)| {
+        let better = path.srtt < open.srtt && path.backup == open.backup;
+        path.paced && better && usable(path) && admits(path) && may(index)
+    });
+    let room = preferred
+        .map(|(_, path)| u64::from(path.cwnd - path.in_flight) * u64::from(path.mss) - path.queued);
+    waiting <= room.sum()
 }

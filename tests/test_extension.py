@@ -7,6 +7,7 @@ documentation must know them.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -362,9 +363,12 @@ fn describe() {
 """
 
 
+#: Where the copy stands and is built: one place, so that cargo builds again only what changed since the last time.
+KEPT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "extension"
+
+
 def cargo(tree: Path, crate: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
-    variables = {**os.environ, "CARGO_TARGET_DIR": f"{target}/extension", "POLYPATH_CASES": "60", **environment}
+    variables = {**os.environ, "CARGO_TARGET_DIR": str(KEPT), "POLYPATH_CASES": "60", **environment}
     command = ["cargo", "test", "--quiet", "--offline", "-p", crate, *arguments]
     return subprocess.run(command, cwd=tree, env=variables, capture_output=True, text=True, check=False)
 
@@ -377,10 +381,30 @@ def with_lines(text: str, lines: Lines) -> str:
     return text
 
 
+def mirror(source: Path, copy: Path) -> None:
+    """Makes a folder the same as another; a file that is the same already keeps its time."""
+    wanted = {path.relative_to(source) for path in source.rglob("*") if path.is_file()}
+    for path in copy.rglob("*"):
+        if path.is_file() and path.relative_to(copy) not in wanted:
+            path.unlink()
+    for path in wanted:
+        content = (source / path).read_bytes()
+        if not (copy / path).is_file() or (copy / path).read_bytes() != content:
+            (copy / path).parent.mkdir(parents=True, exist_ok=True)
+            (copy / path).write_bytes(content)
+
+
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The crates with a scheduler and a congestion control more: a file and a registry line each, with its `mod`."""
-    tree = tmp_path_factory.mktemp("extended")
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with (KEPT / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        mirror(extended_crates(tmp_path_factory.mktemp("extended")), KEPT / "tree")
+        yield KEPT / "tree"
+
+
+def extended_crates(tree: Path) -> Path:
     shutil.copytree(ROOT / "crates", tree / "crates")
     for name in ("Cargo.toml", "Cargo.lock"):
         shutil.copy(ROOT / name, tree / name)

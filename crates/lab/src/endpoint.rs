@@ -16,7 +16,7 @@ pub(crate) struct Endpoint {
     pub side: Side,
     /// Flow of each subflow or path in the direction from here.
     pub flows: Vec<u32>,
-    /// The client's number for each subflow or path.
+    /// The number of each subflow or path in its connection, the same at both ends.
     pub numbers: Vec<u32>,
     pub timer: TimerId,
     /// When the timer is set to fire.
@@ -106,6 +106,16 @@ impl Endpoint {
             ended_at: None,
             leaving: Leaving::default(),
         }
+    }
+
+    /// The number of a subflow or path in its connection; its place here where it has none yet.
+    pub fn number(&self, place: usize) -> u32 {
+        self.numbers.get(place).copied().unwrap_or(place as u32)
+    }
+
+    /// The place here of the subflow or path with this number.
+    pub fn numbered(&self, number: u32) -> Option<usize> {
+        self.numbers.iter().position(|&known| known == number)
     }
 
     /// The connection where it is TCP's.

@@ -209,7 +209,7 @@ impl Recorder {
         });
     }
 
-    /// An event of a connection; `number` is the client's number of a subflow.
+    /// An event of a connection; `number` is that of a subflow in its connection.
     pub fn transport_event(
         &mut self,
         at: Nanos,
@@ -494,11 +494,9 @@ impl Recorder {
         for index in 0..connection.lanes() {
             let info = connection.lane(index);
             let ours = info.totals;
+            let number = client.number(index);
             let theirs = server
-                .numbers
-                .iter()
-                .position(|&number| number == index as u32);
-            let theirs = theirs
+                .numbered(number)
                 .and_then(|lane| Some(server.connection.as_ref()?.lane(lane).totals))
                 .unwrap_or_default();
             let interface = plan.nodes[client.node]
@@ -508,7 +506,7 @@ impl Recorder {
                 .map_or(String::new(), |interface| interface.name.clone());
             self.recording.subflow_ends.push(SubflowEndRow {
                 connection: id,
-                subflow: index as u32,
+                subflow: number,
                 source: info.tuple.local.ip().to_string().into(),
                 source_port: u32::from(info.tuple.local.port()),
                 destination: info.tuple.remote.ip().to_string().into(),

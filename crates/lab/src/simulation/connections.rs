@@ -417,11 +417,7 @@ impl Simulation {
         let socket = connection.subflows()[subflow].socket();
         if self.plan.record.segments && !unsent {
             let id = index as u32 / 2;
-            let number = endpoint
-                .numbers
-                .get(subflow)
-                .copied()
-                .unwrap_or(subflow as u32);
+            let number = endpoint.number(subflow);
             self.recorder.segment(
                 self.network.now(),
                 id,
@@ -453,15 +449,13 @@ impl Simulation {
     #[cold]
     #[inline(never)]
     fn make_flows(&mut self, index: usize, subflow: usize) -> u32 {
+        self.number_subflows(index);
         for subflow in self.endpoints[index].flows.len()..=subflow {
-            let endpoint = &mut self.endpoints[index];
+            let endpoint = &self.endpoints[index];
             let Some(connection) = &endpoint.connection else {
                 break;
             };
             let tuple = connection.tuple(subflow);
-            if endpoint.numbers.len() <= subflow {
-                endpoint.numbers.push(subflow as u32);
-            }
             let (node, end) = (
                 endpoint.node,
                 End::Subflow {
@@ -469,7 +463,7 @@ impl Simulation {
                     subflow: subflow as u32,
                 },
             );
-            let number = endpoint.numbers[subflow];
+            let number = endpoint.number(subflow);
             let sender = End::Subflow {
                 endpoint: index as u32,
                 subflow: number,
@@ -493,6 +487,17 @@ impl Simulation {
         self.endpoints[index].flows[subflow]
     }
 
+    /// Numbers the subflows that an endpoint opened: the next one of its connection each, whichever end opens it.
+    pub(super) fn number_subflows(&mut self, index: usize) {
+        let endpoint = &self.endpoints[index];
+        let subflows = endpoint.tcp().map_or(0, |it| it.subflows().len());
+        for _ in endpoint.numbers.len()..subflows {
+            let known = [index, index ^ 1].map(|end| self.endpoints[end].numbers.iter().max());
+            let next = known.into_iter().flatten().max().map_or(0, |last| last + 1);
+            self.endpoints[index].numbers.push(next);
+        }
+    }
+
     /// The routers that a subflow is steered through: the server's answers come back the client's way (RFC 1122 section 4.2.3.8).
     fn gateways(&self, index: usize, subflow: usize) -> Vec<IpAddr> {
         let of = |endpoint: usize, subflow: usize| {
@@ -501,7 +506,9 @@ impl Simulation {
         };
         match self.endpoints[index].side {
             Side::Client => of(index, subflow).map(<[_]>::to_vec).unwrap_or_default(),
-            Side::Server => of(index ^ 1, self.endpoints[index].numbers[subflow] as usize)
+            Side::Server => self.endpoints[index ^ 1]
+                .numbered(self.endpoints[index].number(subflow))
+                .and_then(|opposite| of(index ^ 1, opposite))
                 .map(|way| way.iter().rev().copied().collect())
                 .unwrap_or_default(),
         }
@@ -568,6 +575,7 @@ impl Simulation {
     }
 
     pub(super) fn tell_events(&mut self, index: usize) {
+        self.number_subflows(index);
         let endpoint = &mut self.endpoints[index];
         let Some(connection) = &mut endpoint.connection else {
             return;

@@ -169,6 +169,7 @@ impl Simulation {
         if self.takes_joins_at_listeners(index) && self.listener(opening).is_none() {
             return self.refuse(opening.flow, opening.syn, Refusal::Unheard);
         }
+        self.number_subflows(index);
         let now = self.network.now();
         let connection = self.endpoints[index].tcp_mut();
         let Some(connection) = connection.filter(|connection| connection.accepts_joins()) else {

@@ -428,7 +428,7 @@ def extended_crates(tree: Path) -> Path:
     registered = lab / "src" / "application" / "mod.rs"
     registered.write_text(with_lines(registered.read_text(), APPLICATION_LINES))
     (lab / "tests" / "describe.rs").write_text(DESCRIBE_LAB)
-    for where, added_lines in (("config/mod.rs", SETTING_LINES), ("tcp/delayed_ack.rs", USE_LINES)):
+    for where, added_lines in (("settings/mod.rs", SETTING_LINES), ("tcp/delayed_ack.rs", USE_LINES)):
         changed = source / where
         changed.write_text(with_lines(changed.read_text(), added_lines))
     (tree / "crates" / "transport" / "tests" / "describe.rs").write_text(DESCRIBE)

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use polypath_transport::quic::bytes::Protector;
 use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, ResetKey, answer_bytes};
-use polypath_transport::{Accept, CloseReason, Config, NEVER, Nanos, Ports, Sessions, Tuple};
+use polypath_transport::{
+    Accept, Algorithms, CloseReason, Config, NEVER, Nanos, Ports, Sessions, Tuple,
+};
 use polypath_wire::payload;
 use polypath_wire::quic::{Carried, Frame};
 use rand_pcg::Pcg64Mcg;
@@ -130,6 +132,7 @@ fn host(config: &Config, addresses: Vec<IpAddr>, seed: u64, sessions: &Sessions)
     let addresses = addresses.into_iter().map(|address| (address, false));
     Accept {
         config: Arc::new(config.clone()),
+        algorithms: Algorithms::default(),
         addresses: addresses.collect(),
         mtus: Vec::new(),
         ports: Ports::default(),

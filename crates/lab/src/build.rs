@@ -12,7 +12,7 @@ use polypath_net::{
     Change, ChannelConfig, ChannelId, EqualPaths, InterfaceId, Network, Trace, TraceError,
 };
 use polypath_noq as noq;
-use polypath_transport::{AckFrequency, Config, Elsewhere, Foreign, MILLISECOND, Profile};
+use polypath_transport::{AckFrequency, Algorithms, Config, MILLISECOND, Profile};
 
 use crate::PlanError;
 use crate::plan::{self, Action, Direction, Plan};
@@ -264,18 +264,19 @@ fn config(
     stack: &plan::Stack,
     mptcp: bool,
     place: &str,
-    foreign: Option<&Arc<dyn Foreign>>,
+    algorithms: &Algorithms,
 ) -> Result<Arc<Config>, PlanError> {
     check_ack_frequency(stack.config.ack_frequency.as_ref(), place)?;
     let config = Config {
         mptcp,
-        foreign: foreign.cloned().map(Elsewhere),
         ..stack.config.clone()
     };
-    config.check().map_err(|error| PlanError::Stack {
-        place: place.into(),
-        error,
-    })?;
+    algorithms
+        .check(&config)
+        .map_err(|error| PlanError::Stack {
+            place: place.into(),
+            error,
+        })?;
     Ok(Arc::new(config))
 }
 

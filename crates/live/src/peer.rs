@@ -7,7 +7,8 @@ use std::sync::Arc;
 use polypath_trace::frame::{Envelope, FrameBuilder, Mac};
 use polypath_transport::registry::RegistryError;
 use polypath_transport::{
-    Accept, Arrival, Config, Connection, MILLISECOND, Mib, Nanos, Ports, Segment, Sessions, Tuple,
+    Accept, Algorithms, Arrival, Config, Connection, MILLISECOND, Mib, Nanos, Ports, Segment,
+    Sessions, Tuple,
 };
 use polypath_wire::mptcp::{MpJoin, MptcpOption};
 use polypath_wire::tcp::Flags;
@@ -57,7 +58,7 @@ impl Peer {
             checksum: settings.checksum,
             ..Config::default()
         });
-        config.make_path_manager()?;
+        Algorithms::default().path_manager(&config)?;
         let mut peer = Self {
             config,
             connection: None,
@@ -83,6 +84,7 @@ impl Peer {
     fn host(&self) -> Accept {
         Accept {
             config: self.config.clone(),
+            algorithms: Algorithms::default(),
             addresses: self.settings.local.iter().map(|&a| (a, false)).collect(),
             mtus: Vec::new(),
             ports: Ports::default(),

@@ -37,7 +37,7 @@ pub(crate) struct Wishes {
 
 impl Paths {
     pub fn new(host: &Accept, tuple: Tuple, client: bool) -> Self {
-        let manager = host.config.make_path_manager();
+        let manager = host.algorithms.path_manager(&host.config);
         Self {
             manager: manager.expect("the plan's algorithms were checked before the run"),
             client,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use polypath_transport::tcp::refusal;
 use polypath_transport::{
-    Accept, Arrival, CloseReason, Connection, EventKind, Limit, MICROSECOND, NEVER, Nanos, Ports,
-    SECOND, Segment, Sessions, Tuple,
+    Accept, Algorithms, Arrival, CloseReason, Connection, EventKind, Limit, MICROSECOND, NEVER,
+    Nanos, Ports, SECOND, Segment, Sessions, Tuple,
 };
 use polypath_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::Flags;
@@ -203,6 +203,7 @@ impl Machine {
         }
         Accept {
             config: Arc::new(config),
+            algorithms: Algorithms::default(),
             addresses: self.host.endpoints(first),
             mtus: Vec::new(),
             ports: self.ports.clone(),

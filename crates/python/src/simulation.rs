@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use polypath_lab::plan::Plan;
-use polypath_lab::transport::Foreign;
+use polypath_lab::transport::Algorithms;
 use polypath_lab::{CaptureMode, Choosers, Recording as Rows, Simulation as Lab, Step};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -15,14 +15,21 @@ use crate::recording::Recording;
 use crate::scripts::{Fate, Scripts};
 use crate::{PlanError, ScriptError};
 
+/// The registries' algorithms, and before them those in Python.
+fn algorithms(scripts: Option<&Arc<Scripts>>) -> Algorithms {
+    scripts.map_or_else(Algorithms::default, |scripts| {
+        Algorithms::with(scripts.clone())
+    })
+}
+
 /// What makes a plan impossible, as [`Simulation`] would say it; nothing where it can run.
 #[pyfunction]
 #[pyo3(signature = (plan_json, load = None))]
 pub fn check(py: Python<'_>, plan_json: &str, load: Option<Py<PyAny>>) -> PyResult<Option<String>> {
     let scripts = load.map(Scripts::new).map(Arc::new);
-    let foreign = scripts.clone().map(|scripts| scripts as Arc<dyn Foreign>);
+    let algorithms = algorithms(scripts.as_ref());
     let choosers = scripts.as_deref().map(|scripts| scripts as &dyn Choosers);
-    let found = py.detach(|| guarded(|| polypath_lab::check(plan_json, foreign, choosers)))?;
+    let found = py.detach(|| guarded(|| polypath_lab::check(plan_json, algorithms, choosers)))?;
     Ok(found.err().map(|error| error.to_string()))
 }
 
@@ -55,18 +62,18 @@ impl Simulation {
         let scripts = load.map(Scripts::new);
         let fate = scripts.as_ref().map(Scripts::fate);
         let scripts = scripts.map(Arc::new);
-        let foreign = scripts.clone().map(|scripts| scripts as Arc<dyn Foreign>);
+        let algorithms = algorithms(scripts.as_ref());
         let (lab, aside) = py
             .detach(|| {
                 guarded(|| {
                     let mut plan: Plan = serde_json::from_str(plan_json)?;
                     let aside = segments && !plan.record.segments;
                     plan.record.segments |= segments;
-                    let mut lab = Lab::with_foreign(
+                    let mut lab = Lab::with_algorithms(
                         plan,
                         mode,
                         directory,
-                        foreign,
+                        algorithms,
                         scripts.as_deref().map(|scripts| scripts as &dyn Choosers),
                     )?;
                     if let Some(qlogs) = qlogs {

@@ -423,7 +423,7 @@ macro_rules! settings {
             }
 
             /// Holds every declared setting against its bounds.
-            fn within_bounds(&self) -> Result<(), $crate::ModelError> {
+            pub(super) fn within_bounds(&self) -> Result<(), $crate::ModelError> {
                 $crate::within_bounds($of, Self::DECLARED, &self.values())
             }
         }

@@ -5,7 +5,8 @@
 //! MPTCP with several; a connection that falls back (RFC 8684 section 3.7) turns from one into the
 //! other.
 
-pub mod config;
+mod accept;
+pub mod algorithms;
 pub mod congestion;
 mod counters;
 mod event;
@@ -20,17 +21,16 @@ pub mod registry;
 pub mod scheduler;
 mod seq;
 mod sessions;
+pub mod settings;
 pub mod stream;
 pub mod tcp;
 mod transmit;
 
-pub use config::{
-    AckFrequency, AckPath, Buffer, Choice, Config, ConfigError, ControlPath, Elsewhere, Foreign,
-    Keepalive, Limits, MtuProbing, Profile, WindowReduction,
-};
+pub use accept::Accept;
+pub use algorithms::{Algorithms, ConfigError, Foreign};
 pub use counters::{Counters, Mib};
 pub use event::{CloseReason, Event, EventKind};
-pub use host::{Accept, Ports, Ways};
+pub use host::{Ports, Ways};
 pub use mptcp::application::Manner;
 pub use mptcp::connection::{Connection, Kept};
 pub use mptcp::segment::Arrival;
@@ -38,6 +38,10 @@ pub use mptcp::send::plain::Limit;
 pub use mptcp::subflow::Subflow;
 pub use polypath_wire::tcp::Segment;
 pub use sessions::Sessions;
+pub use settings::{
+    AckFrequency, AckPath, Buffer, Choice, Config, ControlPath, Keepalive, Limits, MtuProbing,
+    Profile, WindowReduction,
+};
 pub use stream::{Blocked, Cause, Level, Waited};
 pub use transmit::{Purpose, Transmit, Tuple};
 

@@ -1,6 +1,6 @@
 //! A host's settings as a Plan has them.
 
-use polypath_transport::{Config, Profile};
+use polypath_transport::{Algorithms, Config, Profile};
 use serde_json::{Value, json};
 
 fn planned(config: &Config) -> Value {
@@ -14,7 +14,7 @@ fn a_profile_comes_back_from_a_plan() {
         let read: Config = serde_json::from_value(planned(&config)).unwrap();
         assert_eq!(planned(&read), planned(&config));
         assert_eq!(read.limits, config.limits);
-        config.check().unwrap();
+        Algorithms::default().check(&config).unwrap();
     }
 }
 
@@ -52,6 +52,7 @@ fn settings_are_held_against_their_bounds() {
         let config: Config = serde_json::from_value(planned).unwrap();
         let name = field.trim_end_matches("_ns");
         let message = format!("'{name}' of the stack must be {expected}, not {value}");
-        assert_eq!(config.check().unwrap_err().to_string(), message);
+        let refused = Algorithms::default().check(&config).unwrap_err();
+        assert_eq!(refused.to_string(), message);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polypath_transport::config::{Config, Foreign};
+use polypath_transport::{Algorithms, Config};
 
 use super::config;
 use crate::PlanError;
@@ -27,13 +27,13 @@ impl SharedConfigs {
         stack: &Stack,
         mptcp: bool,
         place: &str,
-        foreign: Option<&Arc<dyn Foreign>>,
+        algorithms: &Algorithms,
     ) -> Result<Arc<Config>, PlanError> {
         let mut known = self.made.iter();
         if let Some((_, _, made)) = known.find(|(of, with, _)| (of, *with) == (stack, mptcp)) {
             return Ok(made.clone());
         }
-        let made = config(stack, mptcp, place, foreign)?;
+        let made = config(stack, mptcp, place, algorithms)?;
         if self.made.len() == MOST {
             self.made.remove(0);
         }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use polypath_net::{Ecn, random};
 use polypath_transport::registry::{Entry, no_parameters};
 use polypath_transport::{
-    Accept, Arrival, CloseReason, Config, Connection, NEVER, Nanos, Ports, Segment, Sessions, Tuple,
+    Accept, Algorithms, Arrival, CloseReason, Config, Connection, NEVER, Nanos, Ports, Segment,
+    Sessions, Tuple,
 };
 use polypath_wire::tcp::Flags;
 use rand_pcg::rand_core::RngCore;
@@ -62,6 +63,7 @@ impl Proxy {
     fn host(&self, random: &mut impl RngCore) -> Accept {
         Accept {
             config: self.config.clone(),
+            algorithms: Algorithms::default(),
             addresses: Vec::new(),
             mtus: Vec::new(),
             ports: Ports::default(),

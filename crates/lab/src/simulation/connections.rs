@@ -115,6 +115,7 @@ impl Simulation {
         let interfaces = self.plan.nodes[endpoint.node].interfaces.iter();
         Accept {
             config: config.clone(),
+            algorithms: self.algorithms.clone(),
             addresses: interfaces
                 .enumerate()
                 .flat_map(|(number, interface)| {

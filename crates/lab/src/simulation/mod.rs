@@ -32,7 +32,7 @@ use polypath_noq as noq;
 use polypath_trace::Recording;
 use polypath_transport::quic::Spares;
 use polypath_transport::{
-    Config, Counters, Foreign, NEVER, Nanos, Ports, Sessions, Transmit, Ways,
+    Algorithms, Config, Counters, NEVER, Nanos, Ports, Sessions, Transmit, Ways,
 };
 
 use crate::PlanError;
@@ -139,7 +139,7 @@ pub struct Simulation {
     frames: Option<Box<Frames>>,
     /// Some host hears what a queue of its own refuses.
     host_queues: bool,
-    foreign: Option<Arc<dyn Foreign>>,
+    algorithms: Algorithms,
     /// Of the client's and the server's end of an application, where it is noq.
     noq: BTreeMap<usize, [Option<noq::Settings>; 2]>,
 }
@@ -163,17 +163,17 @@ const OUTPUTS_A_HEARING: u64 = 1 << 6;
 /// Where datagram applications' source ports begin.
 const FIRST_PRIVATE_PORT: u16 = 49_152;
 
-/// Prepares the run of a plan in JSON, with algorithms of which the registries know nothing, and runs nothing.
+/// Prepares the run of a plan in JSON, with algorithms that the registries do not know, and runs nothing.
 ///
 /// # Errors
 /// Why the plan cannot run.
 pub fn check(
     plan: &str,
-    foreign: Option<Arc<dyn Foreign>>,
+    algorithms: Algorithms,
     choosers: Option<&dyn Choosers>,
 ) -> Result<(), PlanError> {
     let plan = serde_json::from_str(plan)?;
-    Simulation::with_foreign(plan, CaptureMode::None, None, foreign, choosers).map(drop)
+    Simulation::with_algorithms(plan, CaptureMode::None, None, algorithms, choosers).map(drop)
 }
 
 impl Simulation {
@@ -198,7 +198,7 @@ impl Simulation {
         captures: CaptureMode,
         directory: Option<PathBuf>,
     ) -> Result<Self, PlanError> {
-        Self::with_foreign(plan, captures, directory, None, None)
+        Self::with_algorithms(plan, captures, directory, Algorithms::default(), None)
     }
 
     /// Writes a qlog of each side of each connection of QUIC to `directory`, which is to be new or empty. To be called before the first step.

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use polypath_net::Network;
 use polypath_transport::quic::Spares;
-use polypath_transport::{Foreign, Ports, Sessions, Ways};
+use polypath_transport::{Algorithms, Ports, Sessions, Ways};
 
 use super::control::Control;
 use super::demultiplexer::Demultiplexer;
@@ -27,15 +26,15 @@ use crate::qlog::Qlogs;
 use crate::record::Recorder;
 
 impl Simulation {
-    /// As [`Simulation::from_plan`], with algorithms of which the registries know nothing.
+    /// As [`Simulation::from_plan`], with algorithms that the registries do not know.
     ///
     /// # Errors
     /// As there.
-    pub fn with_foreign(
+    pub fn with_algorithms(
         plan: Plan,
         captures: CaptureMode,
         directory: Option<PathBuf>,
-        foreign: Option<Arc<dyn Foreign>>,
+        algorithms: Algorithms,
         choosers: Option<&dyn Choosers>,
     ) -> Result<Self, PlanError> {
         if plan.version != plan::VERSION {
@@ -100,7 +99,7 @@ impl Simulation {
             spares: Spares::default(),
             frames: None,
             host_queues: plan.links.iter().any(plan::Link::has_host_queue),
-            foreign,
+            algorithms,
             noq: BTreeMap::new(),
             network,
             plan,
@@ -190,7 +189,7 @@ impl Simulation {
                 })?;
                 noq[side as usize] =
                     build::noq_settings(stack, settings.transport, source.is_ipv6(), &place)?;
-                shared.of(stack, multipath, &place, self.foreign.as_ref())
+                shared.of(stack, multipath, &place, &self.algorithms)
             };
             Some([
                 stack(&settings.client_stack, client, Side::Client)?,

@@ -97,6 +97,7 @@ impl<'a> Client<'a> {
     fn connect(settings: &'a Fetch, local: SocketAddr) -> Result<Self, LiveError> {
         let host = Accept {
             config: settings.algorithms.config()?,
+            algorithms: Default::default(),
             addresses: settings.from.iter().map(|&it| (it, false)).collect(),
             mtus: Vec::new(),
             ports: Ports::default(),

@@ -59,7 +59,7 @@ impl Algorithms {
                 *setting = name.as_str().into();
             }
         }
-        config.check()?;
+        polypath_transport::Algorithms::default().check(&config)?;
         Ok(Arc::new(config))
     }
 }

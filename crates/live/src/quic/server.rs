@@ -154,6 +154,7 @@ impl Server {
             Greeting::Accept(admission) if self.clients.len() < MOST => {
                 let host = Accept {
                     config: self.config.clone(),
+                    algorithms: Default::default(),
                     addresses: self.addresses.iter().map(|&it| (it, false)).collect(),
                     mtus: Vec::new(),
                     ports: Ports::default(),

@@ -1,7 +1,7 @@
 //! Linux's reckoning of send memory and of the rate at which it drains.
 
-use crate::config::Config;
 use crate::path::Path;
+use crate::settings::Config;
 use crate::{MICROSECOND, Nanos, SECOND};
 
 /// Memory of a full segment beside its payload, and the rounding to powers of two, as buffers are sized for the worst case

@@ -16,7 +16,9 @@ use super::retransmission::Retransmission;
 use super::send::DataSender;
 use super::session::{Join, Multipath, Session, SubflowOptions};
 use super::subflow::Subflow;
-use crate::host::{Accept, Ports, Ways};
+use crate::accept::Accept;
+use crate::algorithms;
+use crate::host::{Ports, Ways};
 use crate::path::{Member, Path};
 use crate::path_manager::{LocalAddress, Occasion, PathManager, RemoteAddress};
 use crate::registry::RegistryError;
@@ -85,11 +87,18 @@ pub struct Kept {
     pub addresses: usize,
 }
 
+/// Whether subflows take more than their windows admit: with a scheduler that fills queues, and in upstream MPTCP with any, since there a
+/// data fragment goes to a subflow as a whole.
+fn fills_queues(config: &Config, scheduler: &dyn Scheduler) -> bool {
+    scheduler.fills_queues() || (config.mptcp && config.profile.buffers_by_subflow())
+}
+
 impl Connection {
     fn new(host: Accept, tuple: Tuple, client: bool, now: Nanos) -> Result<Self, RegistryError> {
         let local = host.local_addresses(tuple.local.ip());
         let Accept {
             config,
+            algorithms,
             addresses: _,
             mtus,
             ports,
@@ -106,17 +115,17 @@ impl Connection {
             peer_idsn: None,
             client,
         };
-        let scheduler = config.make_scheduler()?;
+        let scheduler = algorithms.scheduler(&config)?;
         let mut connection = Self {
             shared: Shared::new(config.clone(), now),
             session,
             paths: Vec::new(),
             subflows: Vec::new(),
-            send: DataSender::new(&config, config.fills_queues(&*scheduler)),
+            send: DataSender::new(&config, fills_queues(&config, &*scheduler)),
             retransmission: Retransmission::new(&config),
             scheduler,
-            rescuer: config.make_rescuer()?,
-            path_manager: config.make_path_manager()?,
+            rescuer: algorithms.rescuer(&config)?,
+            path_manager: algorithms.path_manager(&config)?,
             ready_at: None,
             path_manager_at: NEVER,
             occasions: Vec::new(),
@@ -220,7 +229,7 @@ impl Connection {
         let interface = self.mtus.iter().find(|(address, _)| *address == local);
         let mtu = interface.map_or(config.mtu, |(_, mtu)| config.mtu.min(*mtu));
         let mss = crate::tcp::announced_mss(mtu, local.is_ipv6());
-        let fills_queues = config.fills_queues(&*self.scheduler);
+        let fills_queues = fills_queues(config, &*self.scheduler);
         let reckoning = if fills_queues && config.mptcp {
             Reckoning::RateAndMemory
         } else if fills_queues || config.profile.writes_in_bursts() {
@@ -229,7 +238,7 @@ impl Connection {
             Reckoning::Nothing
         };
         let isn = self.random.next_u32();
-        let mut socket = Socket::new(config, mss, isn, config.make_congestion()?, reckoning);
+        let mut socket = Socket::new(config, mss, isn, algorithms::congestion(config)?, reckoning);
         socket.prepare_search(config, mtu, local.is_ipv6());
         if let Some(announced) = config.limits.announced_mss {
             socket.announce(announced);

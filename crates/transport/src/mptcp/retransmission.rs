@@ -6,7 +6,7 @@
 //! flight is scheduled anew (Linux net/mptcp/protocol.c `__mptcp_retrans`, net/mptcp/pm.c `mptcp_pm_chk_stale`).
 
 use super::connection::Connection;
-use crate::config::Config;
+use crate::settings::Config;
 use crate::{EventKind, MILLISECOND, Mib, NEVER, Nanos};
 
 /// `net.mptcp.stale_loss_cnt`.

@@ -7,7 +7,7 @@ use polypath_wire::tcp::Segment;
 
 use super::keys;
 use crate::Mib;
-use crate::config::Config;
+use crate::settings::Config;
 use crate::tcp::context::{Options, Shared};
 
 /// Option space of a TCP header (RFC 9293 section 3.1).

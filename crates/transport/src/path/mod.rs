@@ -127,7 +127,7 @@ impl Path {
             memory: 0,
             buffer: 0,
             pacing_rate: 0,
-            least_burst: crate::config::Limits::default().least_burst,
+            least_burst: crate::settings::Limits::default().least_burst,
             paces: false,
             paced: false,
             acked: 0,

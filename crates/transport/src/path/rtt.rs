@@ -1,6 +1,6 @@
 //! Round-trip time and retransmission timeout (RFC 6298), as Linux computes them.
 
-use crate::config::Config;
+use crate::settings::Config;
 use crate::{MICROSECOND, Nanos};
 
 /// The estimator of `net/ipv4/tcp_input.c` in its units: a mean deviation that rises at once and falls slowly. What it adds to the smoothed RTT
@@ -147,7 +147,7 @@ fn nanoseconds(time: i64) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Profile;
+    use crate::settings::Profile;
     use crate::{MILLISECOND as MS, SECOND};
 
     fn settled(profile: Profile, rtt: Nanos) -> (RttEstimator, Config) {

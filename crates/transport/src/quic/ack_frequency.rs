@@ -6,7 +6,7 @@ use polypath_wire::quic::{AckFrequency, Frame, TransportError, TransportParamete
 
 use super::connection::Connection;
 use super::rtt::GRANULARITY;
-use crate::config::Config;
+use crate::settings::Config;
 use crate::{MICROSECOND, MILLISECOND, NEVER, Nanos};
 
 /// No delay is as long (RFC 9000 section 18.2, section 4 of the draft), in microseconds.

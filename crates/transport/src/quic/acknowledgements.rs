@@ -7,8 +7,8 @@ use super::crypto::Level;
 use super::data::view;
 use super::draft::Draft;
 use super::path::PathState;
-use crate::config::AckPath;
 use crate::scheduler::{Carried as Report, Decision, Next, PacketKind, PathSet, View};
+use crate::settings::AckPath;
 
 impl Connection {
     /// Adds the acknowledgement of a space to a packet on its path, if it says anything new.

@@ -29,13 +29,15 @@ use super::observe::Note;
 use super::outgoing::Outgoing;
 use super::path::{PathState, Validation};
 use super::spares::Spares;
-use crate::config::Config;
+use crate::accept::Accept;
+use crate::algorithms::{self, Algorithms};
 use crate::congestion::CongestionControl;
-use crate::host::{Accept, Ports};
+use crate::host::Ports;
 use crate::path::Path;
 use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
 use crate::registry::RegistryError;
 use crate::scheduler::{self, Rescuer, Scheduler};
+use crate::settings::Config;
 use crate::stream::{Blocked, Blocking};
 use crate::{CloseReason, Event, EventKind, MILLISECOND, NEVER, Nanos, Purpose, SECOND, Tuple};
 
@@ -179,8 +181,11 @@ pub(super) struct Datagrams {
 }
 
 /// Without Multipath QUIC there is nothing to choose, and a scheduler that fills queues, which a path of QUIC does not have, gives way.
-fn scheduler_for(config: &Config) -> Result<Box<dyn Scheduler>, RegistryError> {
-    let chosen = config.make_scheduler()?;
+fn scheduler_for(
+    config: &Config,
+    algorithms: &Algorithms,
+) -> Result<Box<dyn Scheduler>, RegistryError> {
+    let chosen = algorithms.scheduler(config)?;
     if config.mptcp || !chosen.fills_queues() {
         return Ok(chosen);
     }
@@ -198,6 +203,7 @@ impl Connection {
         let local = host.local_addresses(tuple.local.ip());
         let Accept {
             config,
+            algorithms,
             addresses: _,
             mtus,
             ports,
@@ -279,9 +285,9 @@ impl Connection {
                 ..Streams::default()
             },
             datagrams: Datagrams::default(),
-            scheduler: scheduler_for(&config)?,
-            rescuer: config.make_rescuer()?,
-            path_manager: config.make_path_manager()?,
+            scheduler: scheduler_for(&config, &algorithms)?,
+            rescuer: algorithms.rescuer(&config)?,
+            path_manager: algorithms.path_manager(&config)?,
             ready_at: None,
             path_manager_at: NEVER,
             local,
@@ -406,7 +412,7 @@ impl Connection {
 
     /// A congestion control for a path, which draws from a stream of its own.
     pub(super) fn make_congestion(&mut self) -> Result<Box<dyn CongestionControl>, RegistryError> {
-        let mut congestion = self.config.make_congestion()?;
+        let mut congestion = algorithms::congestion(&self.config)?;
         if congestion.paces() {
             congestion.seed(self.seeds.next_u64());
         }

@@ -13,8 +13,10 @@ use super::connection::Connection;
 use super::listener::{Greeting, Listener, answer_bytes};
 use super::received::Codepoint;
 use super::{Transmit, ids};
-use crate::config::Config;
-use crate::host::{Accept, Ports};
+use crate::accept::Accept;
+use crate::algorithms::Algorithms;
+use crate::host::Ports;
+use crate::settings::Config;
 use crate::{CloseReason, MILLISECOND, NEVER, Nanos, SECOND, Sessions, Tuple};
 
 /// A promise checked on some bytes.
@@ -89,6 +91,7 @@ fn host(multipath: bool, address: SocketAddr, seed: u128) -> Accept {
     };
     Accept {
         config: Arc::new(config),
+        algorithms: Algorithms::default(),
         addresses: vec![(address.ip(), false)],
         mtus: Vec::new(),
         ports: Ports::default(),

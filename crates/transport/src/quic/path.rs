@@ -10,9 +10,9 @@ use super::loss::InFlight;
 use super::migration::Migration;
 use super::received::Received;
 use super::rtt::Rtt;
-use crate::config::Config;
 use crate::congestion::CongestionControl;
 use crate::path::{DeliveryRate, MtuDiscovery, Pacer, Path, Totals};
+use crate::settings::Config;
 use crate::{NEVER, Nanos, Tuple};
 
 /// The least that a path of QUIC takes (RFC 9000 section 14), in bytes of UDP payload.

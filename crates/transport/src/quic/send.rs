@@ -8,8 +8,8 @@ use super::contents::Carried;
 use super::crypto::Level;
 use super::draft::Draft;
 use super::path::LEAST_DATAGRAM;
-use crate::config::ControlPath;
 use crate::scheduler::PacketKind;
+use crate::settings::ControlPath;
 use crate::{EventKind, Purpose};
 
 impl Connection {

@@ -1,8 +1,8 @@
 //! Reassembly by data sequence number, and the one receive window of a connection (RFC 8684 sections 3.3.4 and 3.3.5).
 
-use crate::config::Config;
 use crate::linux::receive_window::{self, RoundTrips, SocketWindow, Space};
 use crate::ranges::RangeSet;
+use crate::settings::Config;
 use crate::{MILLISECOND, Nanos};
 
 /// The receiving half of a connection. Positions are offsets in the peer's application stream.

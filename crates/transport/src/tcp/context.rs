@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use polypath_wire::tcp::Segment;
 
-use crate::config::Config;
 use crate::path::Member;
+use crate::settings::Config;
 use crate::stream::{Blocking, Receiver};
 use crate::tcp::once::Once;
 use crate::{Counters, Event, EventKind, Mib, Nanos, Purpose, Transmit};

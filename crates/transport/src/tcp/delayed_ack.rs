@@ -1,7 +1,7 @@
 //! When to acknowledge: delayed ACKs (RFC 9293 section 3.8.6.3) with Linux's quick ACKs, interactive sessions and compression of duplicate
 //! ACKs.
 
-use crate::config::Config;
+use crate::settings::Config;
 use crate::{NEVER, Nanos};
 
 /// When a socket acknowledges.

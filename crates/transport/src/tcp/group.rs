@@ -207,7 +207,7 @@ mod tests {
     use super::super::Reckoning;
     use super::super::sender::Sent;
     use super::*;
-    use crate::config::{Config, Profile};
+    use crate::settings::{Config, Profile};
 
     const MSS: u32 = 1_000;
     const WITH_TIMESTAMPS: u16 = 1_012;
@@ -220,8 +220,14 @@ mod tests {
             profile: Profile::Linux,
             ..Config::default()
         };
-        let congestion = config.make_congestion().expect("a default");
-        let mut socket = Socket::new(&config, WITH_TIMESTAMPS, 1, congestion, Reckoning::Rate);
+        let congestion = crate::congestion::REGISTRY.make("cubic", &serde_json::Map::new());
+        let mut socket = Socket::new(
+            &config,
+            WITH_TIMESTAMPS,
+            1,
+            congestion.expect("an entry"),
+            Reckoning::Rate,
+        );
         for nth in 0..in_flight {
             let age = if nth == 0 { 9_800 } else { 500 };
             socket

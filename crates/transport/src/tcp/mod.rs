@@ -27,7 +27,6 @@ use std::collections::VecDeque;
 
 use polypath_wire::tcp::{Flags, Payload, Segment};
 
-use crate::config::{Config, WindowReduction};
 use crate::congestion::CongestionControl;
 use crate::linux::receive_window::SocketWindow;
 use crate::linux::send_memory;
@@ -36,6 +35,7 @@ use crate::linux::write_queue::WriteQueue;
 use crate::path::rtt::RttEstimator;
 use crate::path::{MtuDiscovery, Path};
 use crate::seq::{unwrap, wrap};
+use crate::settings::{Config, WindowReduction};
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{MILLISECOND, Mib, NEVER, Nanos, Purpose};
 

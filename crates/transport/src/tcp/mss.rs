@@ -2,8 +2,8 @@
 //! offered, or all of a very small one (`tcp_sync_mss`, `tcp_bound_to_half_wnd`).
 
 use super::{SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION};
-use crate::config::Profile;
 use crate::path::Path;
+use crate::settings::Profile;
 use crate::tcp::context::{Context, Options};
 
 /// Windows up to this are not halved (TCP_MSS_DEFAULT).

@@ -3,8 +3,8 @@
 //! segment after segment times out, none may get through at its length, and shorter ones are sent (`tcp_mtu_probing` in `tcp_timer.c`).
 
 use super::{Chunk, HEADER, Push, Socket, State, TIMESTAMP_OPTION};
-use crate::config::{Config, MtuProbing};
 use crate::path::{CaState, INFINITE_SSTHRESH, MtuDiscovery, Path};
+use crate::settings::{Config, MtuProbing};
 use crate::tcp::context::{Context, Options};
 use crate::{EventKind, Mib, Nanos};
 

@@ -11,7 +11,7 @@ pub mod script;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use polypath_transport::{Accept, Config, Nanos, Ports, Profile, Sessions, Tuple};
+use polypath_transport::{Accept, Algorithms, Config, Nanos, Ports, Profile, Sessions, Tuple};
 use rand_pcg::Pcg64Mcg;
 
 pub use pair::{Fate, Link, Pair, Side};
@@ -51,6 +51,7 @@ pub fn reversed(tuple: Tuple) -> Tuple {
 pub fn host(config: &Config, addresses: Vec<IpAddr>, seed: u128) -> Accept {
     Accept {
         config: Arc::new(config.clone()),
+        algorithms: Algorithms::default(),
         addresses: addresses
             .into_iter()
             .map(|address| (address, false))

@@ -8,12 +8,12 @@ use polypath_transport::quic::Transmit;
 use polypath_transport::registry::RegistryError;
 use polypath_transport::scheduler::{Carried, Decision, PacketKind, Scheduler, View};
 use polypath_transport::{
-    AckPath, Buffer, Choice, Config, ControlPath, Elsewhere, Foreign, MILLISECOND as MS, Nanos,
+    AckPath, Algorithms, Buffer, Choice, Config, ControlPath, Foreign, MILLISECOND as MS, Nanos,
     SECOND,
 };
 use polypath_wire::quic::Frame;
 
-use crate::pair::{Pair, Side};
+use crate::pair::{Pair, Settings, Side};
 use crate::{MBPS, link, multipath};
 
 /// Places packets without data on the last path, and data on the first, and notes what it was asked about and what was carried.
@@ -84,15 +84,16 @@ fn is_control(frame: &Frame) -> bool {
 }
 
 /// A download of 1 MB through a window of 200 kB, and an upload beside it: the client's packets, with the link that each left on.
-fn exchange(client: &Config, upload: u64) -> Vec<(usize, Transmit)> {
+fn exchange(client: Settings, upload: u64) -> Vec<(usize, Transmit)> {
     let links = vec![link(10 * MBPS, 10 * MS), link(10 * MBPS, 30 * MS)];
     let window = Buffer::from([200_000; 3]);
-    let client = Config {
+    let config = Config {
         receive_buffer: window,
         autotuning: false,
-        ..client.clone()
+        ..client.config
     };
-    let mut pair = Pair::new(&client, &multipath(), links, 1);
+    let client = Settings { config, ..client };
+    let mut pair = Pair::new(client, &multipath(), links, 1);
     pair.establish();
     pair.run_until(SECOND, |_| false);
     let (now, before) = (pair.now, pair.sent.len());
@@ -109,7 +110,7 @@ fn exchange(client: &Config, upload: u64) -> Vec<(usize, Transmit)> {
 }
 
 /// The client's packets during a download: on which link those left that hold control frames, and the others.
-fn download(client: &Config) -> ([usize; 2], [usize; 2]) {
+fn download(client: Settings) -> ([usize; 2], [usize; 2]) {
     let (mut control, mut others) = ([0; 2], [0; 2]);
     for (link, transmit) in exchange(client, 0) {
         let mut frames = (transmit.datagram.packets.iter()).flat_map(|packet| &packet.frames);
@@ -122,22 +123,24 @@ fn download(client: &Config) -> ([usize; 2], [usize; 2]) {
     (control, others)
 }
 
-fn with<S>(scheduler: &S, control_path: ControlPath, ack_path: AckPath) -> Config
+fn with<S>(scheduler: &S, control_path: ControlPath, ack_path: AckPath) -> Settings
 where
     S: Scheduler + Clone + Debug + Sync + 'static,
 {
-    Config {
-        foreign: Some(Elsewhere(Arc::new(Given(scheduler.clone())))),
-        control_path,
-        ack_path,
-        ..multipath()
+    Settings {
+        config: Config {
+            control_path,
+            ack_path,
+            ..multipath()
+        },
+        algorithms: Algorithms::with(Arc::new(Given(scheduler.clone()))),
     }
 }
 
 #[test]
 fn control_packets_take_the_fastest_path_unasked() {
     let chooser = Chooser::default();
-    let (control, _) = download(&with(&chooser, ControlPath::Fastest, AckPath::Same));
+    let (control, _) = download(with(&chooser, ControlPath::Fastest, AckPath::Same));
     assert!(control[0] > 20 && control[1] == 0, "{control:?}");
     assert!(chooser.asked.lock().expect("one thread").is_empty());
 }
@@ -145,7 +148,7 @@ fn control_packets_take_the_fastest_path_unasked() {
 #[test]
 fn control_packets_go_where_the_scheduler_wants_them() {
     let chooser = Chooser::default();
-    let (control, others) = download(&with(&chooser, ControlPath::Scheduler, AckPath::Same));
+    let (control, others) = download(with(&chooser, ControlPath::Scheduler, AckPath::Same));
     assert!(control[1] > 20 && control[0] == 0, "{control:?}");
     assert!(
         others[0] > 50,
@@ -161,7 +164,7 @@ fn control_packets_go_where_the_scheduler_wants_them() {
 #[test]
 fn acknowledgements_and_control_packets_are_told_apart() {
     let chooser = Chooser::default();
-    let (control, others) = download(&with(&chooser, ControlPath::Scheduler, AckPath::Scheduler));
+    let (control, others) = download(with(&chooser, ControlPath::Scheduler, AckPath::Scheduler));
     assert_eq!((control[0], others[0]), (0, 0));
     let asked = chooser.asked.lock().expect("one thread");
     for kind in [PacketKind::Acknowledgement, PacketKind::Control] {
@@ -175,7 +178,7 @@ fn a_scheduler_that_waits_leaves_control_packets_to_the_fastest_path() {
         waits: true,
         ..Chooser::default()
     };
-    let (control, _) = download(&with(&chooser, ControlPath::Scheduler, AckPath::Same));
+    let (control, _) = download(with(&chooser, ControlPath::Scheduler, AckPath::Same));
     assert!(control[0] > 20 && control[1] == 0, "{control:?}");
     assert!(!chooser.asked.lock().expect("one thread").is_empty());
 }
@@ -185,7 +188,7 @@ fn a_scheduler_is_told_of_no_control_packet_that_it_was_not_asked_about() {
     let chooser = Chooser::default();
     let server = with(&chooser, ControlPath::Scheduler, AckPath::Same);
     let links = vec![link(10 * MBPS, 10 * MS), link(10 * MBPS, 30 * MS)];
-    let mut pair = Pair::new(&multipath(), &server, links, 1);
+    let mut pair = Pair::new(&multipath(), server, links, 1);
     pair.establish();
     pair.run_until(SECOND, |_| false);
     let asked = chooser.asked.lock().expect("one thread").len();
@@ -202,5 +205,5 @@ fn a_scheduler_is_told_of_no_control_packet_that_it_was_not_asked_about() {
 #[test]
 fn data_that_waited_for_a_control_packet_leaves_with_it() {
     let client = with(&Together::default(), ControlPath::Scheduler, AckPath::Same);
-    exchange(&client, 10_000);
+    exchange(client, 10_000);
 }

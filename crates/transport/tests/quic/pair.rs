@@ -7,7 +7,9 @@ use polypath_transport::quic::bytes::Protector;
 use polypath_transport::quic::{
     Codepoint, Connection, Greeting, Listener, ResetKey, Transmit, answer_bytes,
 };
-use polypath_transport::{Accept, Config, NEVER, Nanos, Purpose, SECOND, Sessions, Tuple};
+use polypath_transport::{
+    Accept, Algorithms, Config, NEVER, Nanos, Purpose, SECOND, Sessions, Tuple,
+};
 use polypath_wire::payload;
 use polypath_wire::quic::{Carried, Datagram, Frame};
 
@@ -58,11 +60,36 @@ type Hook = Box<dyn FnMut(Side, usize, Nanos, &Transmit) -> Fate>;
 /// Makes of a datagram on a link what arrives, each so much later.
 pub type Meddler = Box<dyn FnMut(Side, usize, &[u8]) -> Vec<(Nanos, Vec<u8>)>>;
 
+/// How a host is set, and what makes its algorithms.
+#[derive(Clone)]
+pub struct Settings {
+    pub config: Config,
+    pub algorithms: Algorithms,
+}
+
+impl From<&Config> for Settings {
+    fn from(config: &Config) -> Self {
+        Self {
+            config: config.clone(),
+            algorithms: Algorithms::default(),
+        }
+    }
+}
+
+impl Settings {
+    fn host(&self, addresses: Vec<IpAddr>, seed: u128) -> Accept {
+        Accept {
+            algorithms: self.algorithms.clone(),
+            ..host(&self.config, addresses, seed)
+        }
+    }
+}
+
 pub struct Pair {
     pub now: Nanos,
     pub client: Connection,
     pub server: Option<Connection>,
-    server_config: Config,
+    server_settings: Settings,
     server_sessions: Sessions,
     /// Of its server, where that sends stateless resets.
     pub reset_key: Option<ResetKey>,
@@ -103,14 +130,19 @@ impl Pair {
         self.server.as_mut().expect("established")
     }
 
-    pub fn new(client: &Config, server: &Config, links: Vec<Link>, seed: u128) -> Self {
+    pub fn new(
+        client: impl Into<Settings>,
+        server: impl Into<Settings>,
+        links: Vec<Link>,
+        seed: u128,
+    ) -> Self {
         Self::with_sessions(client, server, links, seed, Default::default())
     }
 
     /// The same between hosts that keep these sessions.
     pub fn with_sessions(
-        client: &Config,
-        server: &Config,
+        client: impl Into<Settings>,
+        server: impl Into<Settings>,
         links: Vec<Link>,
         seed: u128,
         [at_client, at_server]: [Sessions; 2],
@@ -118,14 +150,14 @@ impl Pair {
         let addresses: Vec<IpAddr> = (0..links.len()).map(client_address).collect();
         let client = Accept {
             sessions: at_client,
-            ..host(client, addresses, seed)
+            ..client.into().host(addresses, seed)
         };
         let connection = Connection::connect(client, first_tuple(), 0);
         Self {
             now: 0,
             client: connection.expect("algorithms exist"),
             server: None,
-            server_config: server.clone(),
+            server_settings: server.into(),
             server_sessions: at_server,
             reset_key: None,
             links,
@@ -354,7 +386,7 @@ impl Pair {
             }
         }
         if flight.from == Side::Client && self.server.is_none() {
-            let mut listener = Listener::new(self.server_config.retry, 77);
+            let mut listener = Listener::new(self.server_settings.config.retry, 77);
             if let Some(key) = self.reset_key {
                 listener = listener.resetting(key);
             }
@@ -370,7 +402,7 @@ impl Pair {
             };
             let host = Accept {
                 sessions: self.server_sessions.clone(),
-                ..host(&self.server_config, vec![server_address(0)], 77)
+                ..self.server_settings.host(vec![server_address(0)], 77)
             };
             let server = Connection::admit(host, tuple, admission, now).expect("algorithms exist");
             if let Some(protectors) = &mut self.protectors {

@@ -1,8 +1,8 @@
 //! Several paths: RFC 10069.
 
-use polypath_transport::config::AckPath;
 use polypath_transport::quic::{Codepoint, Transmit};
-use polypath_transport::{Choice, Config, EventKind, MILLISECOND as MS, Nanos, SECOND};
+use polypath_transport::settings::AckPath;
+use polypath_transport::{Algorithms, Choice, Config, EventKind, MILLISECOND as MS, Nanos, SECOND};
 use polypath_wire::quic::Frame;
 
 use crate::common::{client_address, server_address};
@@ -49,7 +49,8 @@ fn each_scheduler_delivers_everything() {
             scheduler: name.into(),
             ..multipath()
         };
-        if config.make_scheduler().expect("it exists").fills_queues() {
+        let made = Algorithms::default().scheduler(&config);
+        if made.expect("it exists").fills_queues() {
             continue;
         }
         let mut pair = two(&config, &config);

@@ -1,8 +1,8 @@
 //! Loss recovery and congestion control where packets and their acknowledgements go astray (RFC 9002).
 
-use polypath_transport::config::Buffer;
 use polypath_transport::path::CaState;
 use polypath_transport::quic::{Codepoint, Note, Transmit};
+use polypath_transport::settings::Buffer;
 use polypath_transport::{Choice, Config, Event, EventKind, MILLISECOND as MS, SECOND};
 use polypath_wire::quic::{Frame, Kind};
 use rand::{Rng, SeedableRng};

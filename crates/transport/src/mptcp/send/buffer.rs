@@ -1,10 +1,10 @@
 //! The send buffer: what the application gets into it, and how it grows.
 
 use super::{DataSender, Progress};
-use crate::config::Config;
 use crate::linux::send_memory;
 use crate::mptcp::connection::Connection;
 use crate::path::Path;
+use crate::settings::Config;
 use crate::tcp::State;
 
 impl DataSender {

@@ -13,8 +13,8 @@ mod zero_window_probe;
 
 use std::collections::VecDeque;
 
-use crate::config::Config;
 use crate::scheduler::PathSet;
+use crate::settings::Config;
 use crate::{NEVER, Nanos};
 
 use crate::linux::fragments::{Fragments, Progress};

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex};
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
-use crate::config::Config;
+use crate::accept::Accept;
+use crate::algorithms::Algorithms;
 use crate::congestion::CongestionControl;
-use crate::host::{Accept, Ports};
+use crate::host::Ports;
 use crate::path::{Pacer, RateSample};
 use crate::quic::listener::{Greeting, Listener};
 use crate::quic::received::Codepoint;
+use crate::settings::Config;
 use crate::{MILLISECOND as MS, Sessions, Tuple};
 
 const CLIENT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 7000);
@@ -78,6 +80,7 @@ fn host(address: SocketAddr, seed: u128) -> Accept {
     };
     Accept {
         config: Arc::new(config),
+        algorithms: Algorithms::default(),
         addresses: vec![(address.ip(), false)],
         mtus: Vec::new(),
         ports: Ports::default(),

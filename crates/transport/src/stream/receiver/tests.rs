@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Buffer, Profile};
+use crate::settings::{Buffer, Profile};
 
 fn receiver(profile: Profile, buffer: u64) -> Receiver {
     let receive_buffer = Buffer::from([buffer; 3]);

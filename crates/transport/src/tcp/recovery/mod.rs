@@ -17,7 +17,6 @@ pub(super) use rack::Rack;
 
 use super::sender::{Push, Sent};
 use super::{Reckoning, Socket, State};
-use crate::config::WindowReduction;
 use crate::congestion::Ack;
 use crate::linux::send_memory;
 use crate::linux::write_queue::WriteQueue;
@@ -25,6 +24,7 @@ use crate::path::Member;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::ranges::RangeSet;
 use crate::seq::{unwrap, wrap};
+use crate::settings::WindowReduction;
 use crate::tcp::context::{Context, Options};
 use crate::{EventKind, Mib, Nanos};
 

@@ -1,18 +1,11 @@
-//! How a host's transport is set.
+//! How a host's transport is set: plain data, which knows algorithms by name only.
 
 mod profile;
 
-use std::fmt::Debug;
-use std::sync::Arc;
-
-use polypath_settings::{ModelError, choice, settings};
+use polypath_settings::{choice, settings};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::congestion::{self, CongestionControl};
-use crate::path_manager::{self, PathManager};
-use crate::registry::RegistryError;
-use crate::scheduler::{self, Rescuer, Scheduler};
 use crate::{MILLISECOND, Nanos, SECOND};
 
 pub use profile::{Profile, ProfileEntry};
@@ -136,28 +129,6 @@ impl From<&str> for Choice {
     }
 }
 
-/// Makes algorithms that are written elsewhere, for example in Python.
-pub trait Foreign: Debug + Send + Sync {
-    /// Whether a choice is one of its own.
-    fn knows(&self, choice: &Choice) -> bool;
-
-    /// The scheduler chosen; nothing where the name is none of its own.
-    fn scheduler(&self, choice: &Choice) -> Option<Result<Box<dyn Scheduler>, RegistryError>>;
-
-    /// The path manager chosen; nothing where the name is none of its own.
-    fn path_manager(&self, choice: &Choice) -> Option<Result<Box<dyn PathManager>, RegistryError>>;
-}
-
-/// Another maker of algorithms, where there is one.
-#[derive(Clone, Debug)]
-pub struct Elsewhere(pub Arc<dyn Foreign>);
-
-impl PartialEq for Elsewhere {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
 /// What no scenario says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -278,9 +249,6 @@ settings! {
         /// Use several paths when the peer does too; a Plan says it of each application.
         #[serde(skip)]
         mptcp: bool = true,
-        /// Asked for a scheduler or path manager before the registries.
-        #[serde(skip)]
-        foreign: Option<Elsewhere> = None,
     }
 }
 
@@ -288,59 +256,4 @@ fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     from: D,
 ) -> Result<T, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
-}
-
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ConfigError {
-    #[error(transparent)]
-    Algorithm(#[from] RegistryError),
-    #[error(transparent)]
-    Setting(#[from] ModelError),
-}
-
-impl Config {
-    pub fn make_congestion(&self) -> Result<Box<dyn CongestionControl>, RegistryError> {
-        congestion::REGISTRY.make(&self.congestion.name, &self.congestion.parameters)
-    }
-
-    /// Whether subflows take more than their windows admit: with a scheduler that fills queues, and in upstream MPTCP with any, since there a
-    /// data fragment goes to a subflow as a whole.
-    pub(crate) fn fills_queues(&self, scheduler: &dyn Scheduler) -> bool {
-        scheduler.fills_queues() || (self.mptcp && self.profile.buffers_by_subflow())
-    }
-
-    pub fn make_scheduler(&self) -> Result<Box<dyn Scheduler>, RegistryError> {
-        let elsewhere = self.foreign.as_ref();
-        elsewhere
-            .and_then(|foreign| foreign.0.scheduler(&self.scheduler))
-            .unwrap_or_else(|| {
-                scheduler::REGISTRY.make(&self.scheduler.name, &self.scheduler.parameters)
-            })
-    }
-
-    /// What helps a blocked connection: as the scheduler's parameters say, nothing beside one that is written elsewhere.
-    pub fn make_rescuer(&self) -> Result<Rescuer, RegistryError> {
-        let elsewhere = self.foreign.as_ref();
-        if elsewhere.is_some_and(|foreign| foreign.0.knows(&self.scheduler)) {
-            return Ok(Rescuer::default());
-        }
-        scheduler::rescuer(&self.scheduler.name, &self.scheduler.parameters)
-    }
-
-    pub fn make_path_manager(&self) -> Result<Box<dyn PathManager>, RegistryError> {
-        let elsewhere = self.foreign.as_ref();
-        elsewhere
-            .and_then(|foreign| foreign.0.path_manager(&self.path_manager))
-            .unwrap_or_else(|| {
-                path_manager::REGISTRY.make(&self.path_manager.name, &self.path_manager.parameters)
-            })
-    }
-
-    /// Checks that every algorithm and parameter exists, and that every setting is within its bounds.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        self.make_congestion()?;
-        self.make_scheduler()?;
-        self.make_path_manager()?;
-        Ok(self.within_bounds()?)
-    }
 }

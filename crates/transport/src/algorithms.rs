@@ -1,0 +1,100 @@
+//! Makes algorithms by name: those of the registries, and those that are written elsewhere.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use polypath_settings::ModelError;
+
+use crate::congestion::{self, CongestionControl};
+use crate::path_manager::{self, PathManager};
+use crate::registry::RegistryError;
+use crate::scheduler::{self, Rescuer, Scheduler};
+use crate::settings::{Choice, Config};
+
+/// Makes algorithms that are written elsewhere, for example in Python.
+pub trait Foreign: Debug + Send + Sync {
+    /// Whether a choice is one of its own.
+    fn knows(&self, choice: &Choice) -> bool;
+
+    /// The scheduler chosen; nothing where the name is none of its own.
+    fn scheduler(&self, choice: &Choice) -> Option<Result<Box<dyn Scheduler>, RegistryError>>;
+
+    /// The path manager chosen; nothing where the name is none of its own.
+    fn path_manager(&self, choice: &Choice) -> Option<Result<Box<dyn PathManager>, RegistryError>>;
+}
+
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    #[error(transparent)]
+    Algorithm(#[from] RegistryError),
+    #[error(transparent)]
+    Setting(#[from] ModelError),
+}
+
+/// Makes the congestion control that a host's settings name.
+///
+/// # Errors
+/// It or one of its parameters does not exist.
+pub fn congestion(config: &Config) -> Result<Box<dyn CongestionControl>, RegistryError> {
+    congestion::REGISTRY.make(&config.congestion.name, &config.congestion.parameters)
+}
+
+/// Makes the schedulers and path managers that a host's settings name.
+#[derive(Clone, Debug, Default)]
+pub struct Algorithms {
+    /// Asked before the registries.
+    foreign: Option<Arc<dyn Foreign>>,
+}
+
+impl Algorithms {
+    /// Those of the registries, and before them those that `foreign` makes.
+    pub fn with(foreign: Arc<dyn Foreign>) -> Self {
+        Self {
+            foreign: Some(foreign),
+        }
+    }
+
+    /// # Errors
+    /// The scheduler or one of its parameters does not exist.
+    pub fn scheduler(&self, config: &Config) -> Result<Box<dyn Scheduler>, RegistryError> {
+        let chosen = &config.scheduler;
+        let foreign = self.foreign.as_ref();
+        foreign
+            .and_then(|foreign| foreign.scheduler(chosen))
+            .unwrap_or_else(|| scheduler::REGISTRY.make(&chosen.name, &chosen.parameters))
+    }
+
+    /// What helps a blocked connection: as the scheduler's parameters say, nothing beside one that is written elsewhere.
+    ///
+    /// # Errors
+    /// As [`Algorithms::scheduler`].
+    pub fn rescuer(&self, config: &Config) -> Result<Rescuer, RegistryError> {
+        let chosen = &config.scheduler;
+        let mut foreign = self.foreign.iter();
+        if foreign.any(|foreign| foreign.knows(chosen)) {
+            return Ok(Rescuer::default());
+        }
+        scheduler::rescuer(&chosen.name, &chosen.parameters)
+    }
+
+    /// # Errors
+    /// The path manager or one of its parameters does not exist.
+    pub fn path_manager(&self, config: &Config) -> Result<Box<dyn PathManager>, RegistryError> {
+        let chosen = &config.path_manager;
+        let foreign = self.foreign.as_ref();
+        foreign
+            .and_then(|foreign| foreign.path_manager(chosen))
+            .unwrap_or_else(|| path_manager::REGISTRY.make(&chosen.name, &chosen.parameters))
+    }
+
+    /// Checks that every algorithm and parameter exists, and that every setting is within its bounds.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self, config: &Config) -> Result<(), ConfigError> {
+        congestion(config)?;
+        self.scheduler(config)?;
+        self.path_manager(config)?;
+        Ok(config.within_bounds()?)
+    }
+}

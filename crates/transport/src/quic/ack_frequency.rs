@@ -2,12 +2,11 @@
 //!
 //! What is asked holds for the connection, and so for the number space of each of its paths.
 
-use polypath_wire::quic::{AckFrequency, Frame, TransportError, TransportParameters};
+use polypath_wire::quic::{AckFrequency, Frame, TransportParameters};
 
-use super::connection::Connection;
 use super::rtt::GRANULARITY;
-use crate::settings::Config;
-use crate::{MICROSECOND, MILLISECOND, NEVER, Nanos};
+use crate::settings::{self, Config};
+use crate::{MICROSECOND, MILLISECOND, Nanos};
 
 /// No delay is as long (RFC 9000 section 18.2, section 4 of the draft), in microseconds.
 const TOO_LONG: u64 = (1 << 14) * 1000;
@@ -61,6 +60,53 @@ impl Frequency {
         }
     }
 
+    /// What the peer is asked next, if it takes requests.
+    pub fn ask(
+        &mut self,
+        wanted: &settings::AckFrequency,
+        peer: &TransportParameters,
+    ) -> Option<AckFrequency> {
+        let least = peer.min_ack_delay?;
+        let delay = wanted.max_delay.unwrap_or(peer.max_ack_delay * MILLISECOND);
+        let sequence = self.asked;
+        self.asked += 1;
+        Some(AckFrequency {
+            sequence,
+            eliciting_threshold: wanted.packets.saturating_sub(1).into(),
+            max_delay: (delay / MICROSECOND).max(least),
+            reordering_threshold: wanted.reordering.into(),
+        })
+    }
+
+    /// A request in place of which a newer one was sent: it need not be repeated (section 4).
+    pub fn is_outdated(&self, frame: &Frame) -> bool {
+        matches!(frame, Frame::AckFrequency(made) if made.sequence + 1 < self.asked)
+    }
+
+    /// Takes a request of the peer (section 4), of whom no delay below `least` is taken. Gives the delay that was in force before; nothing
+    /// where a newer request overtook this one.
+    ///
+    /// # Errors
+    /// The delay is out of bounds.
+    pub fn take(
+        &mut self,
+        asked: &AckFrequency,
+        least: u64,
+    ) -> Result<Option<Nanos>, &'static str> {
+        if self.seen >= Some(asked.sequence) {
+            return Ok(None);
+        }
+        if asked.max_delay < least || asked.max_delay >= TOO_LONG {
+            return Err("a delay of acknowledgements that is out of bounds");
+        }
+        self.seen = Some(asked.sequence);
+        self.policy = Policy::of(asked);
+        Ok(Some(std::mem::replace(
+            &mut self.delay,
+            asked.max_delay * MICROSECOND,
+        )))
+    }
+
     /// The peer was asked for something, and takes IMMEDIATE_ACK.
     pub fn asks(&self) -> bool {
         self.asked > 0
@@ -73,81 +119,4 @@ pub(super) fn offer(config: &Config) -> Option<u64> {
         .ack_frequency
         .as_ref()
         .map(|_| GRANULARITY / MICROSECOND)
-}
-
-impl Connection {
-    /// Asks the peer for fewer acknowledgements, if it takes that: as each path opens, for a peer may apply a request to the number spaces that it
-    /// has when this comes, as noq does.
-    pub(super) fn ask_for_acks(&mut self) {
-        let (Some(asked), Some(least)) = (self.config.ack_frequency, self.peer.min_ack_delay)
-        else {
-            return;
-        };
-        let delay = asked
-            .max_delay
-            .unwrap_or(self.peer.max_ack_delay * MILLISECOND);
-        let max_delay = (delay / MICROSECOND).max(least);
-        let frame = AckFrequency {
-            sequence: self.frequency.asked,
-            eliciting_threshold: asked.packets.saturating_sub(1).into(),
-            max_delay,
-            reordering_threshold: asked.reordering.into(),
-        };
-        self.frequency.asked += 1;
-        // Until the frame is acknowledged, the longer delay of the two counts (section 7).
-        let longest = self.frequency.peer_delay.max(max_delay * MICROSECOND);
-        self.assume_peer_delay(longest);
-        self.control.push(Frame::AckFrequency(frame));
-    }
-
-    /// A request in place of which a newer one was sent: it need not be repeated (section 4).
-    pub(super) fn is_outdated(&self, frame: &Frame) -> bool {
-        matches!(frame, Frame::AckFrequency(made) if made.sequence + 1 < self.frequency.asked)
-    }
-
-    /// The peer has what it was asked for.
-    pub(super) fn on_ack_frequency_delivered(&mut self, asked: AckFrequency) {
-        self.assume_peer_delay(asked.max_delay * MICROSECOND);
-    }
-
-    fn assume_peer_delay(&mut self, delay: Nanos) {
-        self.frequency.peer_delay = delay;
-        self.compare_timeouts();
-    }
-
-    /// The peer asks for fewer or more acknowledgements (section 4).
-    pub(super) fn on_ack_frequency(&mut self, asked: AckFrequency) {
-        if self.frequency.seen >= Some(asked.sequence) {
-            // It was overtaken by a newer one.
-            return;
-        }
-        let least = self.local_parameters.min_ack_delay.unwrap_or(0);
-        if asked.max_delay < least || asked.max_delay >= TOO_LONG {
-            let frame_type = Frame::AckFrequency(asked).frame_type();
-            let reason = "a delay of acknowledgements that is out of bounds";
-            return self.fail(TransportError::PROTOCOL_VIOLATION, frame_type, reason);
-        }
-        let before = self.frequency.delay;
-        let delay = asked.max_delay * MICROSECOND;
-        let policy = Policy::of(&asked);
-        self.frequency.seen = Some(asked.sequence);
-        self.frequency.delay = delay;
-        self.frequency.policy = policy;
-        for member in &mut self.members {
-            let received = &mut member.space.received;
-            received.set_policy(policy);
-            received.change_delay(before, delay, self.now);
-        }
-    }
-
-    /// The peer wants to know at once what came (section 5): on `path`, whose packet says so, and on the others.
-    pub(super) fn on_immediate_ack(&mut self, path: usize) {
-        let now = self.now;
-        for (index, member) in self.members.iter_mut().enumerate() {
-            let received = &mut member.space.received;
-            if index == path || received.deadline() < NEVER {
-                received.expedite(now);
-            }
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use polypath_wire::quic::Frame;
 use smallvec::SmallVec;
 
-use super::closing::Close;
+use super::closed::Close;
 use super::connection::{Connection, payload};
 use crate::{CloseReason, EventKind, Nanos};
 

@@ -1,16 +1,7 @@
-//! Challenges to addresses and their answers (RFC 9000 section 8.2).
+//! What the address of a path is asked (RFC 9000 section 8.2).
 
-use polypath_wire::quic::Frame;
+use crate::{NEVER, Nanos};
 
-use super::connection::Connection;
-use super::contents::Carried;
-use super::crypto::Level;
-use super::draft::Draft;
-use super::path::{LEAST_DATAGRAM, PathState};
-use crate::{NEVER, Nanos, Tuple};
-
-/// Bytes of a challenge or an answer.
-const LEN: u32 = 9;
 /// Challenges in flight; the oldest are forgotten.
 const MOST_ASKED: usize = 8;
 
@@ -55,12 +46,12 @@ impl Challenges {
         *self = Self::default();
     }
 
-    /// One leaves in a datagram of so many bytes.
-    fn on_sent(&mut self, data: u64, len: u32, now: Nanos) {
+    /// One leaves; `full`: in a datagram of the least length that every path takes.
+    pub fn on_sent(&mut self, data: u64, full: bool, now: Nanos) {
         if self.asked.len() == MOST_ASKED {
             self.asked.remove(0);
         }
-        self.asked.push((data, len >= LEAST_DATAGRAM));
+        self.asked.push((data, full));
         self.last_at = now;
         self.first_at.get_or_insert(now);
         self.due = false;
@@ -84,110 +75,5 @@ impl Challenges {
             _ if self.due => NEVER,
             so_many => self.last_at + (timeout << (so_many - 1)),
         }
-    }
-}
-
-impl Connection {
-    /// Challenges and answers of a path, each padded to what every path has to take (RFC 9000 sections 8.2.1 and 8.2.2).
-    pub(super) fn send_path_frames(&mut self, path: usize) {
-        let member = &self.members[path];
-        let anything =
-            member.challenges.due() || member.migration.former_due || !member.responses.is_empty();
-        if !anything || member.closed() {
-            return;
-        }
-        self.answer_elsewhere(path);
-        self.challenge_former(path);
-        let member = &self.members[path];
-        if !member.challenges.due() && member.responses.is_empty() {
-            return;
-        }
-        let Some(mut draft) = self
-            .application_draft(path)
-            .filter(|draft| draft.room >= LEN)
-        else {
-            return;
-        };
-        self.add_ack(&mut draft, path);
-        let responses = &mut self.members[path].responses;
-        let answers = responses.len();
-        responses.retain(|(data, ..)| {
-            let fits = draft.room >= LEN;
-            if fits {
-                draft.push(Frame::PathResponse(*data));
-            }
-            !fits
-        });
-        let answered = responses.len() < answers;
-        let member = &mut self.members[path];
-        if answered && member.established_at.is_some_and(|at| at < self.now) && draft.room > 0 {
-            // It shows that this side has not moved (RFC 9000 section 9.3.3).
-            draft.push(Frame::Ping);
-        }
-        let challenge = if self.members[path].challenges.due() && draft.room >= LEN {
-            let data = self.draw();
-            draft.push(Frame::PathChallenge(data));
-            Some(data)
-        } else {
-            None
-        };
-        draft.pad_datagram();
-        if let Some(data) = challenge {
-            let challenges = &mut self.members[path].challenges;
-            challenges.on_sent(data, draft.size(), self.now);
-        }
-        self.send(draft);
-    }
-
-    /// An answer goes where the challenge came from (RFC 9000 section 8.2.2).
-    fn answer_elsewhere(&mut self, path: usize) {
-        let here = self.members[path].tuple;
-        let all = std::mem::take(&mut self.members[path].responses);
-        let (here, elsewhere) = all.into_iter().partition(|(_, tuple, _)| *tuple == here);
-        self.members[path].responses = here;
-        for (data, tuple, len) in elsewhere {
-            let Some(mut draft) = self.off_path_draft(path, PathState::answer_to(len)) else {
-                continue;
-            };
-            draft.push(Frame::PathResponse(data));
-            self.send_off_path(draft, tuple);
-        }
-    }
-
-    /// Whoever moved may have been a copy of the peer's packet: the peer itself answers from where it was (RFC 9000 section 9.3.3).
-    fn challenge_former(&mut self, path: usize) {
-        let migration = &mut self.members[path].migration;
-        if !std::mem::take(&mut migration.former_due) {
-            return;
-        }
-        let Some(former) = migration.former() else {
-            return;
-        };
-        let known = migration.former_id.take();
-        let data = self.draw();
-        if let Some(mut draft) = self.off_path_draft(path, LEAST_DATAGRAM) {
-            if let Some(id) = known.filter(|id| id.len() == draft.header().destination.len()) {
-                draft.header_mut().destination = id;
-            }
-            draft.push(Frame::PathChallenge(data));
-            self.send_off_path(draft, former);
-        }
-    }
-
-    fn off_path_draft(&mut self, path: usize, limit: u32) -> Option<Draft> {
-        let limit = limit.min(self.members[path].datagram());
-        let mut draft = self.draft(Level::OneRtt, path, limit)?;
-        // One id is not sent to two addresses, if there is another (RFC 9000 section 9.5).
-        let spare = self.remote_ids.spare(self.members[path].id);
-        if let Some(spare) = spare.filter(|id| id.len() == draft.header().destination.len()) {
-            draft.header_mut().destination = spare;
-        }
-        (draft.room >= LEN).then_some(draft)
-    }
-
-    fn send_off_path(&mut self, mut draft: Draft, tuple: Tuple) {
-        draft.carried.add(Carried::OffPath);
-        draft.pad_datagram();
-        self.send_to(draft, tuple);
     }
 }

@@ -2,6 +2,7 @@
 
 use polypath_wire::quic::{Frame, TransportError};
 
+use super::closed::{Cause, Close, Closed};
 use super::connection::Connection;
 use super::crypto::Level;
 use super::path::LEAST_DATAGRAM;
@@ -12,32 +13,6 @@ const PERIOD: Nanos = 3;
 /// A path that brings nothing for so many probe timeouts before another's last packet is taken for dead.
 const SILENCE: Nanos = 3;
 
-/// What the peer is told. An application's close has no frame type.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Close {
-    pub error: u64,
-    pub frame_type: Option<u64>,
-    pub reason: &'static str,
-}
-
-/// What a CONNECTION_CLOSE said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cause {
-    /// The peer closed the connection, not this side.
-    pub by_peer: bool,
-    pub error: u64,
-    pub reason: String,
-}
-
-/// After the end of a connection that this side closed.
-#[derive(Debug)]
-pub(super) struct Closed {
-    close: Close,
-    /// Until when answers are given, and datagrams that came so far.
-    until: Nanos,
-    came: u64,
-}
-
 impl Connection {
     /// Why the connection was closed, of whichever side closed it first. Nothing was said of one that timed out.
     pub fn cause(&self) -> Option<&Cause> {
@@ -46,7 +21,7 @@ impl Connection {
 
     /// Until when packets are answered after this side closed the connection (RFC 9000 section 10.2); 0 if it did not.
     pub fn closing_until(&self) -> Nanos {
-        self.closed.as_ref().map_or(0, |closed| closed.until)
+        self.closed.as_ref().map_or(0, Closed::until)
     }
 
     /// Tells the peer, at every level that it may be able to read (RFC 9000 section 10.2.3).
@@ -59,11 +34,8 @@ impl Connection {
             error: close.error,
             reason: close.reason.into(),
         });
-        self.closed.get_or_insert(Closed {
-            close,
-            until: self.now + PERIOD * self.closing_timeout,
-            came: 0,
-        });
+        let until = self.now + PERIOD * self.closing_timeout;
+        self.closed.get_or_insert(Closed::new(close, until));
         let highest = [Level::OneRtt, Level::Handshake, Level::Initial]
             .into_iter()
             .find(|&level| self.handshake.writes(level));
@@ -139,18 +111,13 @@ impl Connection {
         self.flush();
     }
 
-    /// A datagram came after the end: the peer was not told, or does not know yet. The first, second, fourth and so on are answered
-    /// (RFC 9000 section 10.2.1).
+    /// A datagram came after the end: the peer was not told, or does not know yet.
     pub(super) fn answer_after_close(&mut self) {
         let Some(closed) = &mut self.closed else {
             return;
         };
-        if self.now >= closed.until {
-            return;
-        }
-        closed.came += 1;
-        if closed.came.is_power_of_two() {
-            self.closing = Some(closed.close);
+        if let Some(close) = closed.on_datagram(self.now) {
+            self.closing = Some(close);
             self.send_close();
         }
     }

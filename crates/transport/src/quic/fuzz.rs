@@ -12,7 +12,7 @@ use super::bytes::{Dropped, Protector};
 use super::connection::Connection;
 use super::listener::{Greeting, Listener, answer_bytes};
 use super::received::Codepoint;
-use super::{Transmit, ids};
+use super::{Transmit, id};
 use crate::accept::Accept;
 use crate::algorithms::Algorithms;
 use crate::host::Ports;
@@ -465,7 +465,7 @@ pub fn peer(bytes: &[u8]) {
         else {
             break;
         };
-        assert!(split(&sealed, ids::LEN).next().is_some_and(|it| it.is_ok()));
+        assert!(split(&sealed, id::LEN).next().is_some_and(|it| it.is_ok()));
         victim.receive(tuple, &sealed, None, now);
         victim.take(0);
         let connection = &victim.connection;

@@ -6,18 +6,11 @@ use polypath_wire::quic::{ConnectionId, NewConnectionId};
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
+use super::id::random_id;
 use super::reset::ResetKey;
 
-/// Length of the ids that are issued.
-pub(super) const LEN: usize = 8;
 /// Ids that are kept ready for each path: the one in use and a spare.
 const READY: u64 = 2;
-
-pub(super) fn random_id(random: &mut Pcg64Mcg) -> ConnectionId {
-    let mut bytes = [0; LEN];
-    random.fill_bytes(&mut bytes);
-    ConnectionId::new(&bytes)
-}
 
 /// Ids that this side issued, by which packets for it are known.
 #[derive(Debug, Default)]
@@ -352,6 +345,7 @@ impl RemoteIds {
 
 #[cfg(test)]
 mod tests {
+    use super::super::id::LEN;
     use super::*;
     use rand::SeedableRng;
 

@@ -13,7 +13,7 @@ use ring::hmac;
 use rustls::Side;
 
 use super::crypto::{Sealer, initial_keys, retry_tag};
-use super::ids;
+use super::id;
 use super::path::LEAST_DATAGRAM;
 use super::reset::ResetKey;
 use crate::{Nanos, SECOND, Tuple};
@@ -114,7 +114,7 @@ impl Listener {
     /// As [`Listener::greet`], of a datagram as it came.
     pub fn greet_bytes(&self, tuple: Tuple, datagram: &[u8], now: Nanos) -> Greeting {
         let len = datagram.len() as u32;
-        match split(datagram, ids::LEN).next() {
+        match split(datagram, id::LEN).next() {
             Some(Ok(protected)) => {
                 let first = First {
                     kind: Some(&protected.kind),
@@ -154,7 +154,7 @@ impl Listener {
         let Some(Kind::Initial { token }) = first.kind else {
             return Greeting::Ignore;
         };
-        if first.destination.len() < ids::LEN {
+        if first.destination.len() < id::LEN {
             // Section 7.2.
             return Greeting::Ignore;
         }
@@ -188,7 +188,7 @@ impl Listener {
         let seal = hmac::sign(&self.key, &token);
         let (seal, rest) = seal.as_ref().split_at(SEAL);
         // The id that the client is to use is drawn by the seal, too.
-        let source = ConnectionId::new(&rest[..ids::LEN]);
+        let source = ConnectionId::new(&rest[..id::LEN]);
         token.extend(seal);
         let mut header = unnumbered(
             Kind::Retry {

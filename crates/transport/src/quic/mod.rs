@@ -3,11 +3,13 @@
 //! A [`Connection`] exchanges [`polypath_wire::quic::Datagram`]s: packets as plain data, of exact length, without payload and ciphertext.
 
 mod ack_frequency;
+mod ack_requests;
 mod acknowledgements;
 mod application;
 pub mod bytes;
 mod challenge;
 mod clock;
+mod closed;
 mod closing;
 mod connection;
 mod contents;
@@ -17,14 +19,18 @@ mod data;
 mod draft;
 pub mod fuzz;
 mod handshake;
+mod id;
 mod ids;
 mod incoming;
 mod listener;
 mod loss;
 mod migration;
+mod moving;
+mod note;
 mod observe;
 mod outgoing;
 mod path;
+mod path_frames;
 mod path_mtu;
 mod paths;
 mod receive;
@@ -37,10 +43,11 @@ mod rtt;
 mod send;
 mod spares;
 
-pub use closing::Cause;
+pub use closed::Cause;
 pub use connection::{Connection, Transmit};
 pub use listener::{Admission, Greeting, Listener, answer_bytes};
-pub use observe::{Discard, Keys, Metrics, Note, RecoveryParameters, RoundTrip};
+pub use note::{Discard, Note};
+pub use observe::{Keys, Metrics, RecoveryParameters, RoundTrip};
 pub use path::PathState;
 pub use received::Codepoint;
 pub use reset::ResetKey;

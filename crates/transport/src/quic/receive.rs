@@ -6,14 +6,14 @@ use polypath_wire::quic::{
     Datagram, Frame, Kind, Packet, Role, TransportError, TransportParameters,
 };
 
-use super::closing::Cause;
+use super::closed::Cause;
 use super::connection::Connection;
 use super::control;
 use super::crypto::Level;
 use super::handshake::HandshakeError;
 use super::incoming::Violation;
-use super::migration;
-use super::observe::Discard;
+use super::moving;
+use super::note::Discard;
 use super::path::LEAST_DATAGRAM;
 use super::received::Codepoint;
 use crate::{CloseReason, EventKind, MILLISECOND, Tuple};
@@ -264,7 +264,7 @@ impl Connection {
                 self.members[path].migration.destination = Some(destination);
             } else {
                 let newest = self.members[path].space.received.largest() < Some(number);
-                let moves = newest && !migration::probing(&packet.frames);
+                let moves = newest && !moving::probing(&packet.frames);
                 self.notice_address(path, *tuple, destination, moves, len);
             }
         }
@@ -697,7 +697,7 @@ impl Connection {
 
     /// A control frame was lost.
     pub(super) fn repeat_control(&mut self, frame: Frame) {
-        if self.is_outdated(&frame) || self.is_former_status(&frame) {
+        if self.frequency.is_outdated(&frame) || self.is_former_status(&frame) {
             return;
         }
         // What holds data back still is told again (RFC 9000 section 13.3).

@@ -3,7 +3,7 @@
 use polypath_wire::quic::{ConnectionId, Kind, split};
 use ring::hmac;
 
-use super::ids;
+use super::id;
 
 /// No stateless reset is shorter in bytes: it would be no packet (section 10.3).
 pub(super) const LEAST: usize = 21;
@@ -35,7 +35,7 @@ impl ResetKey {
     /// shorter than it: two endpoints that know nothing of each other end at some length (section 10.3.3).
     pub fn answer(&self, datagram: &[u8]) -> Option<Vec<u8>> {
         let len = datagram.len().saturating_sub(1).min(MOST);
-        let first = split(datagram, ids::LEN).next()?.ok()?;
+        let first = split(datagram, id::LEN).next()?.ok()?;
         if len < LEAST || !matches!(first.kind, Kind::OneRtt { .. }) {
             return None;
         }

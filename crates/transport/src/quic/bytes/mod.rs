@@ -4,6 +4,7 @@
 //! comes for it. Key updates are here alone: the connection knows nothing of key phases.
 
 mod one_rtt;
+mod refused;
 
 use polypath_wire::quic::{
     Carried, ConnectionId, Datagram, Frame, Frames, Header, Kind, Packet, Protected,
@@ -13,14 +14,15 @@ use rustls::Side;
 use rustls::quic::Keys;
 
 use super::connection::Connection;
-use super::crypto::{Level, OpenError, Sealer, initial_keys, open};
-use super::ids;
+use super::crypto::{Level, Sealer, initial_keys, open};
+use super::id;
 use super::path::LEAST_DATAGRAM;
 use super::receive::Came;
 use super::received::Codepoint;
 use super::reset;
 use crate::{Nanos, Tuple};
-use one_rtt::OneRtt;
+use one_rtt::{OneRtt, nonce_path};
+use refused::Refused;
 
 /// Packets that were received and dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,39 +66,20 @@ impl Limits {
     };
 }
 
-/// Why a packet is not taken.
-enum Refused {
-    NotAuthentic,
-    Close(TransportError, &'static str),
-}
-
-impl From<OpenError> for Refused {
-    fn from(error: OpenError) -> Self {
-        match error {
-            OpenError::NotAuthentic => Self::NotAuthentic,
-            // RFC 9000 section 17.2.
-            OpenError::ReservedBits => Self::Close(
-                TransportError::PROTOCOL_VIOLATION,
-                "reserved bits of a header are set",
-            ),
-        }
-    }
-}
-
 /// The destination of a client's first packet, by which a server makes its connection. A shorter datagram than a client may send
 /// holds none (RFC 9000 section 14.1).
 pub fn first_destination(datagram: &[u8]) -> Option<ConnectionId> {
     if datagram.len() < LEAST_DATAGRAM as usize {
         return None;
     }
-    let first = split(datagram, ids::LEN).next()?.ok()?;
+    let first = split(datagram, id::LEN).next()?.ok()?;
     matches!(first.kind, Kind::Initial { .. }).then_some(first.destination)
 }
 
 /// What a datagram is addressed to, by which its connection is found ([`Connection::knows`]): packets of others in it are left out (RFC 9000
 /// section 12.2).
 pub fn destination(datagram: &[u8]) -> Option<ConnectionId> {
-    let first = split(datagram, ids::LEN).next()?.ok()?;
+    let first = split(datagram, id::LEN).next()?.ok()?;
     Some(first.destination)
 }
 
@@ -236,7 +219,7 @@ impl Protector {
         now: Nanos,
         take: &mut dyn FnMut(&mut Frame, &[u8]),
     ) {
-        let mut packets = split(datagram, ids::LEN);
+        let mut packets = split(datagram, id::LEN);
         let mut opened_any = false;
         connection.on_packets(tuple, datagram.len() as u32, ecn, now, |connection| {
             self.take_keys(connection);
@@ -377,13 +360,6 @@ fn side(connection: &Connection) -> Side {
     } else {
         Side::Server
     }
-}
-
-/// The path id enters the nonce of 1-RTT packets once multipath is negotiated (RFC 10069 section 2.4).
-fn nonce_path(connection: &Connection, path: u64) -> Option<u32> {
-    connection
-        .multipath()
-        .then(|| u32::try_from(path).expect("path ids have 32 bits"))
 }
 
 fn parse(

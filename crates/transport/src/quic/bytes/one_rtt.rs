@@ -10,7 +10,7 @@ use rustls::quic::{HeaderProtectionKey, PacketKey, PacketKeySet};
 use super::super::connection::Connection;
 use super::super::crypto::{Level, OpenError, Sealer, Session, decrypt, remove_header_protection};
 use super::super::path::PathState;
-use super::{Refused, nonce_path};
+use super::refused::Refused;
 use crate::Nanos;
 
 /// Probe timeouts for which old keys are kept, and after which new ones may follow (RFC 9001 sections 6.1 and 6.5).
@@ -219,4 +219,11 @@ impl OneRtt {
         let lowest = self.lowest_received.entry(path).or_insert(number);
         *lowest = number.min(*lowest);
     }
+}
+
+/// The path id enters the nonce of 1-RTT packets once multipath is negotiated (RFC 10069 section 2.4).
+pub(super) fn nonce_path(connection: &Connection, path: u64) -> Option<u32> {
+    connection
+        .multipath()
+        .then(|| u32::try_from(path).expect("path ids have 32 bits"))
 }

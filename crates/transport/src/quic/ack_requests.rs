@@ -1,0 +1,63 @@
+//! Requests to acknowledge more or less often as they are sent and come (draft-ietf-quic-ack-frequency-14).
+
+use polypath_wire::quic::{AckFrequency, Frame, TransportError};
+
+use super::connection::Connection;
+use crate::{MICROSECOND, NEVER, Nanos};
+
+impl Connection {
+    /// Asks the peer for fewer acknowledgements, if it takes that: as each path opens, for a peer may apply a request to the number spaces that it
+    /// has when this comes, as noq does.
+    pub(super) fn ask_for_acks(&mut self) {
+        let Some(wanted) = &self.config.ack_frequency else {
+            return;
+        };
+        let Some(asked) = self.frequency.ask(wanted, &self.peer) else {
+            return;
+        };
+        // Until the frame is acknowledged, the longer delay of the two counts (section 7).
+        let longest = self.frequency.peer_delay.max(asked.max_delay * MICROSECOND);
+        self.assume_peer_delay(longest);
+        self.control.push(Frame::AckFrequency(asked));
+    }
+
+    /// The peer has what it was asked for.
+    pub(super) fn on_ack_frequency_delivered(&mut self, asked: AckFrequency) {
+        self.assume_peer_delay(asked.max_delay * MICROSECOND);
+    }
+
+    fn assume_peer_delay(&mut self, delay: Nanos) {
+        self.frequency.peer_delay = delay;
+        self.compare_timeouts();
+    }
+
+    /// The peer asks for fewer or more acknowledgements (section 4).
+    pub(super) fn on_ack_frequency(&mut self, asked: AckFrequency) {
+        let least = self.local_parameters.min_ack_delay.unwrap_or(0);
+        let before = match self.frequency.take(&asked, least) {
+            Ok(Some(before)) => before,
+            Ok(None) => return,
+            Err(reason) => {
+                let frame_type = Frame::AckFrequency(asked).frame_type();
+                return self.fail(TransportError::PROTOCOL_VIOLATION, frame_type, reason);
+            }
+        };
+        let (policy, delay) = (self.frequency.policy, self.frequency.delay);
+        for member in &mut self.members {
+            let received = &mut member.space.received;
+            received.set_policy(policy);
+            received.change_delay(before, delay, self.now);
+        }
+    }
+
+    /// The peer wants to know at once what came (section 5): on `path`, whose packet says so, and on the others.
+    pub(super) fn on_immediate_ack(&mut self, path: usize) {
+        let now = self.now;
+        for (index, member) in self.members.iter_mut().enumerate() {
+            let received = &mut member.space.received;
+            if index == path || received.deadline() < NEVER {
+                received.expedite(now);
+            }
+        }
+    }
+}

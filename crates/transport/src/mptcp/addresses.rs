@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use polypath_wire::mptcp::{MptcpOption, ResetReason};
 
+use super::announcement::PendingAddAddr;
 use super::connection::Connection;
 use super::keys;
 use super::session::Multipath;
@@ -14,14 +15,6 @@ use crate::{EventKind, Mib, NEVER, Nanos};
 /// An announcement without echo is sent again so often, each time after twice as long, at first after the longest of the subflows'
 /// retransmission timeouts (Linux net/mptcp/pm.c `ADD_ADDR_RETRANS_MAX`, `mptcp_adjust_add_addr_timeout`).
 const REPEATS: u32 = 3;
-
-/// An announcement whose echo is awaited.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PendingAddAddr {
-    id: u8,
-    repeat_at: Nanos,
-    repeats: u32,
-}
 
 impl Connection {
     /// Asks the path manager on the occasions that wait. Of several at one instant those before the first that it acts on count, as the

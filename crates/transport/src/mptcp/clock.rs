@@ -108,7 +108,7 @@ impl Connection {
             .min(self.path_manager_at)
             .min(self.orphaned_until())
             .min(self.send.deadline())
-            .min(self.retransmission.deadline());
+            .min(self.data_timer.deadline());
     }
 
     fn pacing_deadline(&self) -> Nanos {

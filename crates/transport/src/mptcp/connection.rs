@@ -11,8 +11,8 @@ use polypath_wire::tcp::Segment;
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
-use super::addresses::PendingAddAddr;
-use super::retransmission::Retransmission;
+use super::announcement::PendingAddAddr;
+use super::data_timer::DataTimer;
 use super::send::DataSender;
 use super::session::{Join, Multipath, Session, SubflowOptions};
 use super::subflow::Subflow;
@@ -36,7 +36,7 @@ pub struct Connection {
     /// What schedulers and coupled congestion controls see of each subflow, side by side.
     pub(super) paths: Vec<Path>,
     pub(super) send: DataSender,
-    pub(super) retransmission: Retransmission,
+    pub(super) data_timer: DataTimer,
     pub(super) scheduler: Box<dyn Scheduler>,
     pub(super) rescuer: Rescuer,
     pub(super) path_manager: Box<dyn PathManager>,
@@ -122,7 +122,7 @@ impl Connection {
             paths: Vec::new(),
             subflows: Vec::new(),
             send: DataSender::new(&config, fills_queues(&config, &*scheduler)),
-            retransmission: Retransmission::new(&config),
+            data_timer: DataTimer::new(&config),
             scheduler,
             rescuer: algorithms.rescuer(&config)?,
             path_manager: algorithms.path_manager(&config)?,
@@ -153,8 +153,7 @@ impl Connection {
             processes_run_last: config.profile.processes_run_last(),
             deadline: 0,
         };
-        connection.tends_queues =
-            connection.send.fills_queues() || connection.retransmission.upstream;
+        connection.tends_queues = connection.send.fills_queues() || connection.data_timer.upstream;
         connection.add_subflow(tuple, (0, 0), None)?;
         Ok(connection)
     }

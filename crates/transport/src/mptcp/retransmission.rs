@@ -6,67 +6,36 @@
 //! flight is scheduled anew (Linux net/mptcp/protocol.c `__mptcp_retrans`, net/mptcp/pm.c `mptcp_pm_chk_stale`).
 
 use super::connection::Connection;
-use crate::settings::Config;
-use crate::{EventKind, MILLISECOND, Mib, NEVER, Nanos};
+use super::data_timer::SHORTEST;
+use super::subflow::Silence;
+use crate::{EventKind, Mib, Nanos};
 
 /// `net.mptcp.stale_loss_cnt`.
 const STALE_LOSSES: u32 = 4;
-/// Where no subflow has a timer pending (`TCP_RTO_MIN`).
-const SHORTEST: Nanos = 200 * MILLISECOND;
-
-/// Periods without an answer on a subflow.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Silence {
-    periods: u32,
-    heard_at: Nanos,
-}
-
-#[derive(Debug)]
-pub(super) struct Retransmission {
-    /// The profile has upstream's rules.
-    pub upstream: bool,
-    due: Nanos,
-    /// How long it runs from the next time it is set (`timer_ival`).
-    interval: Nanos,
-}
-
-impl Retransmission {
-    pub fn new(config: &Config) -> Self {
-        Self {
-            upstream: !config.profile.reinjects_on_timeout(),
-            due: NEVER,
-            interval: SHORTEST,
-        }
-    }
-
-    pub fn deadline(&self) -> Nanos {
-        self.due
-    }
-}
 
 impl Connection {
     /// Whether upstream's rules are in force.
     fn retransmits_as_upstream(&self) -> bool {
-        self.retransmission.upstream && self.session.multipath.is_some()
+        self.data_timer.upstream && self.session.multipath.is_some()
     }
 
     /// A data ACK brought news: the timer begins anew, or stops when nothing is left.
     pub(super) fn data_acknowledged(&mut self) {
         if self.retransmits_as_upstream() {
-            self.retransmission.due = if self.send.outstanding() {
-                self.shared.now + self.retransmission.interval
+            if self.send.outstanding() {
+                self.data_timer.begin(self.shared.now);
             } else {
-                NEVER
-            };
-            self.deadline = self.deadline.min(self.retransmission.due);
+                self.data_timer.stop();
+            }
+            self.deadline = self.deadline.min(self.data_timer.deadline());
         }
     }
 
     /// Data was sent: the timer runs.
     pub(super) fn data_scheduled(&mut self) {
-        if self.retransmission.due == NEVER && self.retransmits_as_upstream() {
-            self.retransmission.due = self.shared.now + self.retransmission.interval;
-            self.deadline = self.deadline.min(self.retransmission.due);
+        if !self.data_timer.runs() && self.retransmits_as_upstream() {
+            self.data_timer.begin(self.shared.now);
+            self.deadline = self.deadline.min(self.data_timer.deadline());
         }
     }
 
@@ -74,7 +43,7 @@ impl Connection {
     /// (`mptcp_set_timeout`).
     pub(super) fn set_interval(&mut self) {
         if self.retransmits_as_upstream() {
-            self.retransmission.interval = self.longest_timer();
+            self.data_timer.set_interval(self.longest_timer());
         }
     }
 
@@ -94,7 +63,7 @@ impl Connection {
     }
 
     pub(super) fn on_data_timeout(&mut self) {
-        self.retransmission.due = NEVER;
+        self.data_timer.stop();
         if !self.retransmits_as_upstream() || self.ended.is_some() {
             return;
         }

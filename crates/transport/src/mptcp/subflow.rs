@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use super::retransmission::Silence;
 use super::session::Join;
 use crate::tcp::Socket;
 use crate::{Nanos, Tuple};
@@ -16,6 +15,13 @@ pub(super) type Mapped = (u64, u64, u32);
 /// Those that cover more than the segment they came with.
 #[derive(Default)]
 struct Mappings(Vec<Mapped>);
+
+/// Periods without an answer on a subflow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Silence {
+    pub periods: u32,
+    pub heard_at: Nanos,
+}
 
 /// One subflow of a connection; plain TCP has just the first.
 pub struct Subflow {

@@ -72,7 +72,7 @@ impl Connection {
             self.path_manager_at = NEVER;
             self.take_turn();
         }
-        if self.retransmission.deadline() <= self.shared.now {
+        if self.data_timer.deadline() <= self.shared.now {
             self.on_data_timeout();
         }
         if self.send.probe_at <= self.shared.now {

@@ -150,7 +150,7 @@ MODULES = {
 }
 
 #: Crates, and modules of one, in which each file uses only files that use neither it nor what uses it.
-FILES = ("transport/mptcp", "transport/quic")
+FILES = ("lab", "transport/mptcp", "transport/quic")
 
 
 def part_of(path: Path) -> str:

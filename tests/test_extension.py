@@ -182,7 +182,8 @@ APPLICATION = """//! The same bytes again and again.
 use polypath_settings::{choice, model};
 use polypath_transport::Nanos;
 
-use super::{Beginning, Begun, CONNECTIONS, Entry, Io, Kind, Session, Side};
+use super::kind::{Beginning, Begun, CONNECTIONS, Entry, Kind};
+use super::session::{Io, Session, Side};
 
 model! {
     "drip",

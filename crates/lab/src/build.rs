@@ -82,14 +82,6 @@ pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
     Ok(Built { network, channels })
 }
 
-fn missing(place: &str, kind: &'static str, index: usize) -> PlanError {
-    PlanError::Index {
-        place: place.into(),
-        kind,
-        index,
-    }
-}
-
 fn schedule<B: Clone>(
     plan: &Plan,
     network: &mut Network<B>,
@@ -111,7 +103,7 @@ fn schedule<B: Clone>(
         } => {
             let &(forward, backward) = channels
                 .get(*link)
-                .ok_or_else(|| missing(&place, "link", *link))?;
+                .ok_or_else(|| PlanError::missing(&*place, "link", *link))?;
             let change = Change {
                 rate: *rate_bps,
                 delay: *delay_ns,
@@ -133,9 +125,9 @@ fn schedule<B: Clone>(
         } => {
             let own = interfaces
                 .get(*node)
-                .ok_or_else(|| missing(&place, "node", *node))?;
+                .ok_or_else(|| PlanError::missing(&*place, "node", *node))?;
             own.get(*interface)
-                .ok_or_else(|| missing(&place, "interface", *interface))?;
+                .ok_or_else(|| PlanError::missing(&*place, "interface", *interface))?;
             let is = |end: plan::Attachment| (end.node, end.interface) == (*node, *interface);
             let mut links = plan.links.iter().zip(channels);
             let out_and_in = links.find_map(|(link, &(forward, backward))| {
@@ -159,9 +151,9 @@ fn schedule<B: Clone>(
         } => {
             let own = interfaces
                 .get(*node)
-                .ok_or_else(|| missing(&place, "node", *node))?;
+                .ok_or_else(|| PlanError::missing(&*place, "node", *node))?;
             own.get(*interface)
-                .ok_or_else(|| missing(&place, "interface", *interface))?;
+                .ok_or_else(|| PlanError::missing(&*place, "interface", *interface))?;
             return Ok(());
         }
         Action::Migrate {
@@ -171,10 +163,10 @@ fn schedule<B: Clone>(
         } => {
             let own = interfaces
                 .get(*node)
-                .ok_or_else(|| missing(&place, "node", *node))?;
+                .ok_or_else(|| PlanError::missing(&*place, "node", *node))?;
             for index in [interface, to] {
                 own.get(*index)
-                    .ok_or_else(|| missing(&place, "interface", *index))?;
+                    .ok_or_else(|| PlanError::missing(&*place, "interface", *index))?;
             }
             return Ok(());
         }

@@ -14,6 +14,7 @@ use polypath_wire::EmitError;
 use polypath_wire::icmp::Echo;
 use polypath_wire::tcp::Payload;
 
+use crate::application::Show;
 use crate::error::Unwritten;
 use crate::flow::{Body, Content, Flow, Quoted, ip_header_len};
 use crate::middlebox::About;
@@ -66,6 +67,15 @@ pub(crate) struct Captures {
     pub heard: bool,
     /// The frames of a controller's own.
     pub own: Vec<Arc<[u8]>>,
+}
+
+impl Show for Captures {
+    fn show(&mut self, endpoint: usize, offset: u64, text: &[u8]) {
+        if self.active {
+            let stream = random::mix(endpoint as u64);
+            self.builder.texts.insert(stream, offset, Arc::from(text));
+        }
+    }
 }
 
 impl Captures {
@@ -184,14 +194,6 @@ impl Captures {
             && let Err(error) = append(path, &log)
         {
             self.failure.get_or_insert(Unwritten::new(path, &error));
-        }
-    }
-
-    /// Has captures show these bytes of what an endpoint writes, if there are any.
-    pub fn show(&mut self, endpoint: usize, offset: u64, text: &[u8]) {
-        if self.active {
-            let stream = random::mix(endpoint as u64);
-            self.builder.texts.insert(stream, offset, Arc::from(text));
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use polypath_transport::path::{Path, Totals};
 use polypath_transport::{Blocked, CloseReason, Connection, Event, Nanos, Tuple};
 
+use crate::lane::Lane;
 use crate::quic::Quic;
 
 // TCP's lies inline: it is looked at for every packet, and there are few of the other.
@@ -22,18 +22,6 @@ macro_rules! either {
             Carrier::Quic($connection) => $call,
         }
     };
-}
-
-/// What a recording says of a subflow or path.
-pub(crate) struct Lane<'a> {
-    pub tuple: Tuple,
-    pub path: &'a Path,
-    pub state: &'static str,
-    pub totals: Totals,
-    pub out_of_order_bytes: u64,
-    pub backup: bool,
-    pub established_at: Option<Nanos>,
-    pub closed_at: Option<Nanos>,
 }
 
 impl Carrier {

@@ -155,6 +155,15 @@ pub(crate) fn route_problem(error: &RouteError, plan: &Plan) -> String {
 }
 
 impl PlanError {
+    /// What a plan refers to by its index, and does not have.
+    pub(crate) fn missing(place: impl Into<String>, kind: &'static str, index: usize) -> Self {
+        Self::Index {
+            place: place.into(),
+            kind,
+            index,
+        }
+    }
+
     pub fn invalid(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Invalid {
             place: place.into(),

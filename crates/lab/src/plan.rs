@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 mod page;
+mod transport;
 mod video;
 mod wifi;
 
@@ -22,6 +23,7 @@ pub use page::{Object, Page};
 pub use polypath_net::{LossConfig as Loss, QueueConfig as Queue};
 use polypath_transport::Config;
 pub use polypath_transport::{AckFrequency, Choice, Keepalive};
+pub use transport::Transport;
 pub use video::{Video, VideoRule};
 pub use wifi::{Medium, Wifi, WifiState};
 
@@ -335,32 +337,6 @@ pub struct Stack {
     pub stack: Option<String>,
     #[serde(flatten)]
     pub config: Config,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Transport {
-    Tcp,
-    Mptcp,
-    Quic,
-    Mpquic,
-    Udp,
-    Icmp,
-}
-
-impl Transport {
-    /// Applications read and write over a connection.
-    pub fn has_connection(self) -> bool {
-        !matches!(self, Self::Udp | Self::Icmp)
-    }
-
-    pub fn is_quic(self) -> bool {
-        matches!(self, Self::Quic | Self::Mpquic)
-    }
-
-    pub fn is_multipath(self) -> bool {
-        matches!(self, Self::Mptcp | Self::Mpquic)
-    }
 }
 
 /// An application between two hosts.

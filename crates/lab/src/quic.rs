@@ -13,8 +13,8 @@ use polypath_wire::payload;
 use polypath_wire::quic::{Carried, Datagram, Frame, Packet};
 
 use crate::application::Frames;
-use crate::carrier::Lane;
 use crate::flow::Sealed;
+use crate::lane::Lane;
 
 pub(crate) enum Quic {
     Ours(Box<Ours>),

@@ -17,9 +17,9 @@ use crate::application::{Chunk, Datagrams, Loaded, Request, Side};
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::flow::Body;
+use crate::middlebox::MiddleboxReport;
 use crate::origins::Origins;
 use crate::plan::{Plan, Transport};
-use crate::simulation::MiddleboxReport;
 
 /// Collects a recording.
 pub(crate) struct Recorder {

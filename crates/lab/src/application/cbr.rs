@@ -4,7 +4,7 @@ use polypath_settings::model;
 use polypath_transport::Nanos;
 
 use super::datagrams::{Datagrams, Pattern, gap};
-use super::{Beginning, Begun, Entry, Kind};
+use super::kind::{Beginning, Begun, Entry, Kind};
 use crate::plan::Transport;
 
 model! {

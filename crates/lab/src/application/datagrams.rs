@@ -4,7 +4,7 @@ use polypath_net::random;
 use polypath_transport::{Nanos, SECOND};
 use rand_pcg::Pcg64Mcg;
 
-use super::Request;
+use super::session::Request;
 
 /// The sender of a datagram application and what its receiver counted.
 pub(crate) struct Datagrams {

@@ -1,13 +1,12 @@
 //! Files over HTTP/1.1: request head, response head, body of a stated length.
 
-use polypath_settings::{choice, model};
+use polypath_settings::model;
 
-use super::hq::Hq;
+use super::hq::{Hq, Streams};
 use super::http::{REQUEST_HEAD, response_head};
-use super::tls::Layer;
-use super::{
-    Beginning, Begun, CONNECTIONS, Entry, Io, Kind, MOST_REQUESTS, Request, Session, Side,
-};
+use super::kind::{Beginning, Begun, CONNECTIONS, Entry, Kind, MOST_REQUESTS};
+use super::session::{Io, Request, Session, Side};
+use super::tls::{Layer, Tls};
 
 model! {
     "fetch",
@@ -37,28 +36,6 @@ fn one() -> u64 {
     1
 }
 
-choice! {
-    /// The version of TLS that a fetch runs over.
-    Tls {
-        V12 = "1.2",
-        V13 = "1.3",
-    }
-}
-
-choice! {
-    /// Which streams of QUIC carry the files of a fetch.
-    #[derive(Default)]
-    Streams {
-        /// Each file has its own.
-        #[default]
-        Each = "each",
-        /// Each file has its own, and those that were asked for first are sent first.
-        Ordered = "ordered",
-        /// One carries all of them, in order.
-        One = "one",
-    }
-}
-
 pub(super) const ENTRY: Entry = Entry {
     model: MODEL,
     transports: CONNECTIONS,
@@ -71,7 +48,12 @@ impl Kind for FetchConfig {
 
     fn begin(&self, at: Beginning) -> Begun {
         if at.quic {
-            Begun::session(Hq::new(*self))
+            Begun::session(Hq::new(
+                self.size_bytes,
+                self.count,
+                self.parallel,
+                self.streams,
+            ))
         } else {
             Begun::session(Fetch::new(*self))
         }

@@ -1,8 +1,23 @@
 //! Files over HTTP/0.9 on streams of QUIC, as the interoperability tests of QUIC have it: the request is a line, the answer the bytes of
 //! the file up to the end of the stream.
 
-use super::fetch::{FetchConfig, Streams};
-use super::{Io, Request, Session, Side};
+use polypath_settings::choice;
+
+use super::session::{Io, Request, Session, Side};
+
+choice! {
+    /// Which streams of QUIC carry the files of a fetch.
+    #[derive(Default)]
+    Streams {
+        /// Each file has its own.
+        #[default]
+        Each = "each",
+        /// Each file has its own, and those that were asked for first are sent first.
+        Ordered = "ordered",
+        /// One carries all of them, in order.
+        One = "one",
+    }
+}
 
 /// `GET /file` with its line end.
 const REQUEST: u64 = "GET /file\r\n".len() as u64;
@@ -20,12 +35,13 @@ pub(super) struct Hq {
 }
 
 impl Hq {
-    pub fn new(config: FetchConfig) -> Self {
+    /// Asks for `count` files of `size` bytes, for `parallel` at once.
+    pub fn new(size: u64, count: u64, parallel: u64, streams: Streams) -> Self {
         Self {
-            size: config.size_bytes,
-            count: config.count,
-            parallel: config.parallel,
-            streams: config.streams,
+            size,
+            count,
+            parallel,
+            streams,
             asked: Vec::new(),
             answered: 0,
             heard: Vec::new(),

@@ -3,7 +3,8 @@
 use polypath_settings::{choice, model};
 use polypath_transport::{Nanos, SECOND};
 
-use super::{Beginning, Begun, Entry, Io, Kind, Request, Session, Side};
+use super::kind::{Beginning, Begun, Entry, Kind};
+use super::session::{Io, Request, Session, Side};
 use crate::plan::Transport;
 
 model! {

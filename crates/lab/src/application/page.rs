@@ -1,14 +1,16 @@
 //! A web page: its objects are fetched as soon as those that they depend on have come, over several connections of HTTP/1.1, one object at a
 //! time on each, or each on a stream of its own over QUIC.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polypath_settings::Model;
 use polypath_transport::Nanos;
 
 use super::http::{request_head, response_head};
-use super::{Beginning, Begun, CONNECTIONS, Entry, Io, Kind, Request, Session, Side};
+use super::kind::{Beginning, Begun, CONNECTIONS, Entry, Kind};
+use super::load::{Load, Loaded, Pages};
+use super::session::{Io, Request, Session, Side};
 use crate::plan::Page;
 
 /// Its objects are no settings with a unit, a bound and a default each: a scenario has its own words for them.
@@ -31,87 +33,6 @@ impl Kind for Page {
         Begun::session(Browser::new(self, at.number, at.quic, at.pages))
     }
 }
-
-/// When an object was asked for, and when all of it had come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Loaded {
-    pub object: usize,
-    pub bytes: u64,
-    /// The application that asked.
-    pub by: usize,
-    pub asked_at: Nanos,
-    pub arrived_at: Option<Nanos>,
-}
-
-/// How far a page is, which all of its connections see.
-struct Load {
-    page: Page,
-    /// By object: how many that it depends on have not come, and what depends on it.
-    missing: Vec<usize>,
-    dependents: Vec<Vec<usize>>,
-    /// Objects that can be asked for.
-    ready: BTreeSet<usize>,
-    unasked: usize,
-    loaded: BTreeMap<usize, Loaded>,
-    /// Connections that have nothing to ask for.
-    idle: BTreeSet<usize>,
-}
-
-impl Load {
-    fn new(page: &Page) -> Self {
-        let objects = &page.objects;
-        let missing: Vec<usize> = objects.iter().map(|it| it.after.len()).collect();
-        let mut dependents = vec![Vec::new(); objects.len()];
-        for (number, object) in objects.iter().enumerate() {
-            for &needed in &object.after {
-                dependents[needed].push(number);
-            }
-        }
-        let ready = (0..objects.len()).filter(|&it| missing[it] == 0).collect();
-        Self {
-            page: page.clone(),
-            missing,
-            dependents,
-            ready,
-            unasked: objects.len(),
-            loaded: BTreeMap::new(),
-            idle: BTreeSet::new(),
-        }
-    }
-
-    /// The next object to be asked for, if there is one.
-    fn next(&mut self, by: usize, now: Nanos) -> Option<usize> {
-        let object = self.ready.pop_first()?;
-        self.unasked -= 1;
-        let loaded = Loaded {
-            object,
-            bytes: self.page.objects[object].size_bytes,
-            by,
-            asked_at: now,
-            arrived_at: None,
-        };
-        self.loaded.insert(object, loaded);
-        Some(object)
-    }
-
-    /// An object is there; returns the connections that may go on.
-    fn arrived(&mut self, object: usize, now: Nanos) -> BTreeSet<usize> {
-        if let Some(loaded) = self.loaded.get_mut(&object) {
-            loaded.arrived_at = Some(now);
-        }
-        for &dependent in &self.dependents[object] {
-            self.missing[dependent] -= 1;
-            if self.missing[dependent] == 0 {
-                self.ready.insert(dependent);
-            }
-        }
-        std::mem::take(&mut self.idle)
-    }
-}
-
-/// The pages of a plan, by the application that has the objects.
-#[derive(Default)]
-pub(crate) struct Pages(BTreeMap<usize, Arc<Mutex<Load>>>);
 
 struct Browser {
     load: Arc<Mutex<Load>>,
@@ -147,11 +68,8 @@ struct Wanted {
 
 impl Browser {
     fn new(page: &Page, own: usize, quic: bool, pages: &mut Pages) -> Self {
-        let owner = page.of.unwrap_or(own);
-        let load = pages.0.entry(owner);
-        let load = load.or_insert_with(|| Arc::new(Mutex::new(Load::new(page))));
         Self {
-            load: Arc::clone(load),
+            load: pages.of(page.of.unwrap_or(own), page),
             own,
             quic,
             asked: Vec::new(),

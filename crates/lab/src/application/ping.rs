@@ -4,7 +4,7 @@ use polypath_settings::model;
 use polypath_transport::{MILLISECOND, Nanos};
 
 use super::datagrams::{Datagrams, Pattern};
-use super::{Beginning, Begun, Entry, Kind, MOST_REQUESTS};
+use super::kind::{Beginning, Begun, Entry, Kind, MOST_REQUESTS};
 use crate::plan::Transport;
 
 model! {

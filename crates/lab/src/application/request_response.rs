@@ -5,9 +5,8 @@ use std::collections::VecDeque;
 use polypath_settings::model;
 use polypath_transport::Nanos;
 
-use super::{
-    Beginning, Begun, CONNECTIONS, Entry, Io, Kind, MOST_REQUESTS, Request, Session, Side,
-};
+use super::kind::{Beginning, Begun, CONNECTIONS, Entry, Kind, MOST_REQUESTS};
+use super::session::{Io, Request, Session, Side};
 
 model! {
     "request-response",

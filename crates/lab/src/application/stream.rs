@@ -3,7 +3,8 @@
 use polypath_settings::model;
 use polypath_transport::{Nanos, SECOND};
 
-use super::{Beginning, Begun, CONNECTIONS, Entry, Io, Kind, Session, Side};
+use super::kind::{Beginning, Begun, CONNECTIONS, Entry, Kind};
+use super::session::{Io, Session, Side};
 
 const KIB: u64 = 1024;
 

@@ -3,7 +3,15 @@
 //! The lengths are worked out from the RFCs' message formats for a handshake over X25519 with AES-128-GCM and one RSA certificate of 2,048
 //! bits, of 800 bytes, without session tickets. Libraries differ by some hundred bytes, and not in the number of flights.
 
-use super::fetch::Tls;
+use polypath_settings::choice;
+
+choice! {
+    /// The version of TLS that a fetch runs over.
+    Tls {
+        V12 = "1.2",
+        V13 = "1.3",
+    }
+}
 
 /// A version's handshake and record layer.
 pub(super) struct Layer {

@@ -113,8 +113,8 @@ impl Layout {
 
     fn end(&self, place: &str, end: Attachment) -> Result<InterfaceId, PlanError> {
         let node = self.interfaces.get(end.node);
-        let node = node.ok_or_else(|| super::missing(place, "node", end.node))?;
+        let node = node.ok_or_else(|| PlanError::missing(place, "node", end.node))?;
         let interface = node.get(end.interface).copied();
-        interface.ok_or_else(|| super::missing(place, "interface", end.interface))
+        interface.ok_or_else(|| PlanError::missing(place, "interface", end.interface))
     }
 }

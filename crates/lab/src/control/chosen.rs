@@ -6,7 +6,8 @@ use polypath_net::{ChannelId, Nanos, NodeId, Topology};
 use polypath_transport::Choice;
 use polypath_transport::registry::RegistryError;
 
-use super::{Asked, Graph, Routing, Standing, with_last};
+use super::routing::with_last;
+use super::{Asked, Graph, Routing, Standing};
 
 /// The most ways that are offered, the first in the order of their links.
 const MOST_WAYS: u64 = 256;

@@ -3,7 +3,8 @@
 use polypath_net::{ChannelId, NodeId, Topology};
 use polypath_transport::registry::{Entry, no_parameters};
 
-use super::{Asked, Graph, Routing, Standing, with_last};
+use super::routing::with_last;
+use super::{Asked, Graph, Routing, Standing};
 
 pub(super) const ENTRY: Entry<dyn Routing> = Entry {
     name: "shortest-path",

@@ -2,7 +2,7 @@
 
 use polypath_transport::registry::{Entry, Parameter};
 
-use super::{Middlebox, Passing, Way, Work};
+use super::work::{Middlebox, Passing, Way, Work};
 
 pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
     name: "alter-payload",

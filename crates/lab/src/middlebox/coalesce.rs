@@ -7,7 +7,7 @@ use polypath_transport::registry::{Entry, Parameter};
 use polypath_transport::{MILLISECOND, NEVER, Nanos, Segment};
 use polypath_wire::tcp::Flags;
 
-use super::{Middlebox, Passing, Way, Work};
+use super::work::{Middlebox, Passing, Way, Work};
 
 pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
     name: "coalesce",

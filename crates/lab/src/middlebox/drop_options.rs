@@ -3,7 +3,7 @@
 use polypath_transport::registry::Entry;
 use polypath_wire::tcp::Flags;
 
-use super::{Middlebox, Passing, Work};
+use super::work::{Middlebox, Passing, Work};
 
 pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
     name: "drop-options",

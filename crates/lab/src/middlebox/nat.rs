@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use polypath_transport::registry::{Entry, Parameter};
 use polypath_transport::{Nanos, SECOND};
 
-use super::{Middlebox, Passing, Work};
+use super::work::{Middlebox, Passing, Work};
 use crate::flow::Content;
 
 /// RFC 5382 REQ-5: a mapping of an established connection lives at least 2 hours and 4 minutes.

@@ -13,7 +13,7 @@ use polypath_transport::{
 use polypath_wire::tcp::Flags;
 use rand_pcg::rand_core::RngCore;
 
-use super::{Conversation, Middlebox, Passing, Work};
+use super::work::{Conversation, Middlebox, Passing, Work};
 use crate::flow::{Body, Content, End};
 
 pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {

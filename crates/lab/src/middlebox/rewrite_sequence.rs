@@ -7,7 +7,7 @@ use polypath_transport::registry::{Entry, Parameter};
 use polypath_wire::tcp::{Flags, SackBlocks};
 use rand_pcg::rand_core::RngCore;
 
-use super::{Middlebox, Passing, Work};
+use super::work::{Middlebox, Passing, Work};
 
 pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
     name: "rewrite-sequence",

@@ -3,7 +3,7 @@
 use polypath_transport::registry::{Entry, Parameter};
 use polypath_wire::tcp::{Flags, SackBlocks};
 
-use super::{Middlebox, Passing, Way, Work};
+use super::work::{Middlebox, Passing, Way, Work};
 
 pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
     name: "strip-options",

@@ -1,6 +1,7 @@
 //! qlogs of a run: one for each side of each connection of QUIC.
 
 mod metrics;
+mod owner;
 mod trace;
 
 use std::collections::BTreeMap;
@@ -11,8 +12,8 @@ use std::path::PathBuf;
 use polypath_transport::Nanos;
 use polypath_transport::quic::Connection;
 
-use crate::application::Side;
 use crate::error::{PlanError, Unwritten};
+pub(crate) use owner::Owner;
 use trace::Trace;
 
 /// The logs that are written; none unless a directory was given.
@@ -22,14 +23,6 @@ pub(crate) struct Qlogs {
     /// By endpoint.
     logs: BTreeMap<usize, (PathBuf, Trace)>,
     failure: Option<Unwritten>,
-}
-
-/// What a log says of the connection's owner.
-pub(crate) struct Owner<'a> {
-    /// Of its application.
-    pub name: &'a str,
-    pub host: &'a str,
-    pub side: Side,
 }
 
 impl Qlogs {

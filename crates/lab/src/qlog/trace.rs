@@ -14,8 +14,8 @@ use polypath_transport::{CloseReason, Nanos, Tuple};
 use polypath_wire::quic::{Datagram, Frame, Packet, TransportError, VERSION};
 use serde_json::{Map, Value, json};
 
-use super::Owner;
 use super::metrics::changed;
+use super::owner::Owner;
 use crate::application::Side;
 
 /// One side's log, and what it said last.

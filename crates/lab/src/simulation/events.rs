@@ -1,6 +1,5 @@
 //! Scheduled changes that a host is told of.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use polypath_transport::Nanos;
@@ -10,50 +9,11 @@ use crate::application::Side;
 use crate::carrier::Carrier;
 use crate::plan::Action;
 
-/// What became of hosts' interfaces, by node and interface.
-#[derive(Debug, Default)]
-pub(super) struct Interfaces {
-    down: BTreeSet<(usize, usize)>,
-    backup: BTreeMap<(usize, usize), bool>,
-}
-
-impl Interfaces {
-    fn note(&mut self, action: &Action) {
-        match *action {
-            Action::Interface {
-                node,
-                interface,
-                up: false,
-            } => {
-                self.down.insert((node, interface));
-            }
-            Action::Interface {
-                node, interface, ..
-            } => {
-                self.down.remove(&(node, interface));
-            }
-            Action::Priority {
-                node,
-                interface,
-                backup,
-            } => {
-                self.backup.insert((node, interface), backup);
-            }
-            Action::Migrate { .. } | Action::Link { .. } => {}
-        }
-    }
-
-    /// Whether an interface's subflows are backups, if that has changed.
-    pub fn backup(&self, node: usize, interface: usize) -> Option<bool> {
-        self.backup.get(&(node, interface)).copied()
-    }
-}
-
 impl Simulation {
     /// Tells a new connection which interfaces of its host are down. Its own address is the host's choice.
     #[cold]
     pub(super) fn tell_what_is_down(&mut self, index: usize) {
-        if self.changed.down.is_empty() {
+        if self.changed.all_up() {
             return;
         }
         let now = self.network.now();
@@ -67,7 +27,7 @@ impl Simulation {
         let Some(connection) = &mut endpoint.connection else {
             return;
         };
-        for &(_, interface) in self.changed.down.range((node, 0)..(node + 1, 0)) {
+        for interface in self.changed.down(node) {
             for &address in &self.plan.nodes[node].interfaces[interface].addresses {
                 if address != own {
                     connection.set_address_up(address, false, now);

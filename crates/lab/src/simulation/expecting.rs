@@ -3,25 +3,8 @@
 use polypath_net::{Observer, Packet};
 use polypath_prefetch::prefetch;
 
-use super::Simulation;
 use crate::endpoint::Endpoint;
 use crate::flow::{Body, End, Flow};
-
-impl Simulation {
-    /// Has fetched what a segment that arrived is dealt with by, and the flow by which it is answered.
-    #[inline(never)]
-    pub(super) fn prefetch(&self, endpoint: usize, subflow: usize) {
-        let endpoint = &self.endpoints[endpoint];
-        if let Some(flow) = endpoint.flows.get(subflow)
-            && let Some(flow) = self.captures.flows.get(*flow as usize)
-        {
-            prefetch(flow);
-        }
-        if let Some(connection) = endpoint.tcp() {
-            connection.prefetch(subflow);
-        }
-    }
-}
 
 /// Flows and endpoints of packets that are about to arrive.
 pub(super) struct Expecting<'a>(pub &'a [Flow], pub &'a [Endpoint]);

@@ -5,32 +5,20 @@
 //! behind a NAT that forgot. They are answered like any (RFC 9293 section 3.10.7.2); the first that completes its handshake is the
 //! application's, and one too many is closed.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use polypath_net::{InterfaceId, Packet};
-use polypath_transport::{Arrival, Connection, Counters, NEVER, Nanos, Segment, Transmit, Tuple};
+use polypath_transport::{Arrival, Connection, Counters, NEVER, Segment, Transmit, Tuple};
 use polypath_wire::mptcp::{MpJoin, MptcpOption};
 use polypath_wire::tcp::Flags;
 
 use super::connections::Stream;
+use super::extra::Extra;
 use super::refusal::Refusal;
 use super::{Owner, Simulation};
 use crate::application::Side;
 use crate::carrier::Carrier;
-use crate::endpoint::Endpoint;
 use crate::flow::{Body, Content, End, Flow};
-
-/// A listener's connection that no application has.
-pub(super) struct Extra {
-    connection: Connection,
-    /// Of the server whose listener took it.
-    endpoint: usize,
-    /// The flow from here to the client.
-    flow: u32,
-    timer: polypath_net::TimerId,
-    timer_at: Nanos,
-}
 
 /// A SYN, and what is known of where it came to.
 struct Opening<'a> {
@@ -398,25 +386,4 @@ impl Simulation {
     pub(super) fn host_counters(&mut self, node: usize) -> &mut Counters {
         self.counters.entry(node).or_default()
     }
-}
-
-/// What was counted at each node: by its connections, and by itself.
-pub(super) fn counted<'a>(
-    endpoints: &'a [Endpoint],
-    extras: &'a [Extra],
-    hosts: &'a BTreeMap<usize, Counters>,
-) -> BTreeMap<usize, Vec<&'a Counters>> {
-    let own = endpoints
-        .iter()
-        .filter_map(|endpoint| Some((endpoint.node, endpoint.tcp()?.counters())));
-    let extras = extras.iter().map(|extra| {
-        let node = endpoints[extra.endpoint].node;
-        (node, extra.connection.counters())
-    });
-    let itself = hosts.iter().map(|(&node, counters)| (node, counters));
-    let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for (node, counters) in own.chain(extras).chain(itself) {
-        found.entry(node).or_default().push(counters);
-    }
-    found
 }

@@ -3,150 +3,20 @@
 //! A flow leads as far as the next middlebox; what that sends on travels in another flow, with the addresses that it then has. So the
 //! network forwards packets as if there were no middleboxes, and captures show each packet as it is where they are made.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::collections::VecDeque;
+use std::net::IpAddr;
 
-use polypath_net::{ChannelId, InterfaceId, NodeId, Packet, RouteError, TimerId, random};
-use polypath_transport::{NEVER, Nanos};
+use polypath_net::{ChannelId, NodeId, Packet, RouteError};
+use polypath_transport::NEVER;
 use polypath_wire::tcp::header_len;
-use rand_pcg::Pcg64Mcg;
 
+use super::stand::Stand;
 use super::{Owner, Simulation};
-use crate::PlanError;
-use crate::build::Built;
 use crate::flow::{Body, Content, End, Flow, ip_header_len};
-use crate::middlebox::{Conversation, Middlebox, Passing, REGISTRY, Tally, Work};
-use crate::plan::{self, NodeKind, Plan};
+use crate::middlebox::{Conversation, Passing, Work};
 
 /// UDP's header and ICMP's echo header alike.
 const DATAGRAM_HEADER: u32 = 8;
-
-/// The middleboxes of a link, in order from its first end to its second.
-pub(crate) struct Stand {
-    link: usize,
-    node: NodeId,
-    interface: InterfaceId,
-    boxes: Vec<Placed>,
-    timer: TimerId,
-    timer_at: Nanos,
-    /// The flows that lead on from here.
-    onward: BTreeMap<(SocketAddr, SocketAddr, End, bool), u32>,
-}
-
-struct Placed {
-    name: String,
-    middlebox: Box<dyn Middlebox>,
-    random: Pcg64Mcg,
-    tally: Tally,
-}
-
-/// What a middlebox did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MiddleboxReport {
-    /// Index of its link in the plan.
-    pub link: usize,
-    /// Its position on the link, from the first end.
-    pub position: usize,
-    pub name: String,
-    pub tally: Tally,
-    /// Packets that it holds back.
-    pub held: u64,
-}
-
-impl Stand {
-    pub fn reports(&self) -> impl Iterator<Item = MiddleboxReport> {
-        let boxes = self.boxes.iter().enumerate();
-        boxes.map(|(position, each)| MiddleboxReport {
-            link: self.link,
-            position,
-            name: each.name.clone(),
-            tally: each.tally,
-            held: each.middlebox.held(),
-        })
-    }
-
-    fn deadline(&self) -> Nanos {
-        let times = self.boxes.iter().map(|each| each.middlebox.deadline());
-        times.min().unwrap_or(NEVER)
-    }
-}
-
-/// Addresses outside for those that need one and were given none: from TEST-NET-3 of RFC 5737 on.
-fn spare(number: u32) -> IpAddr {
-    Ipv4Addr::from(u32::from(Ipv4Addr::new(203, 0, 113, 1)) + number).into()
-}
-
-/// Where a link's middleboxes stand.
-fn place(plan: &Plan, link: &plan::Link) -> plan::Attachment {
-    let is_host = |end: plan::Attachment| plan.nodes[end.node].kind == NodeKind::Host;
-    if is_host(link.b) && !is_host(link.a) {
-        link.a
-    } else {
-        link.b
-    }
-}
-
-/// Puts up the middleboxes of a plan.
-pub(super) fn stands(plan: &Plan, built: &mut Built<Body>) -> Result<Vec<Stand>, PlanError> {
-    let mut stands = Vec::new();
-    let mut count = 0;
-    for (index, link) in plan.links.iter().enumerate() {
-        if link.middleboxes.is_empty() {
-            continue;
-        }
-        let place_name = format!("link {}", link.name);
-        let (leaves, reaches) = (built.channels[index].0, place(plan, link) == link.b);
-        let (first, second) = built
-            .network
-            .topology()
-            .ends(leaves)
-            .ok_or_else(|| PlanError::invalid(&*place_name, "it has no ends"))?;
-        let interface = if reaches { second } else { first };
-        let mut boxes = Vec::new();
-        for (number, choice) in link.middleboxes.iter().enumerate() {
-            let parameters = choice.parameters.clone().into_iter().collect();
-            let made = REGISTRY.make(&choice.name, &parameters);
-            let mut middlebox = made.map_err(|error| PlanError::Registry {
-                place: place_name.clone(),
-                error,
-            })?;
-            let own = middlebox
-                .settle(spare(count))
-                .map_err(|problem| PlanError::invalid(&*place_name, problem))?;
-            if let Some(address) = own {
-                built
-                    .network
-                    .add_address(interface, address)
-                    .map_err(|error| PlanError::Topology {
-                        place: place_name.clone(),
-                        error,
-                    })?;
-            }
-            count += 1;
-            boxes.push(Placed {
-                name: choice.name.clone(),
-                middlebox,
-                random: random::stream(
-                    plan.seed,
-                    "middlebox",
-                    (index as u64) << 16 | number as u64,
-                    "draws",
-                ),
-                tally: Tally::default(),
-            });
-        }
-        stands.push(Stand {
-            link: index,
-            node: NodeId(place(plan, link).node as u32),
-            interface,
-            boxes,
-            timer: built.network.new_timer(),
-            timer_at: NEVER,
-            onward: BTreeMap::new(),
-        });
-    }
-    Ok(stands)
-}
 
 impl Simulation {
     pub(super) fn own_stand_timers(&mut self) {

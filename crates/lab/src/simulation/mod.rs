@@ -1,5 +1,6 @@
 //! A run: the loop that moves packets between the network and the endpoints.
 
+mod after_packets;
 mod bridges;
 mod connections;
 mod control;
@@ -7,8 +8,11 @@ mod datagrams;
 mod demultiplexer;
 mod events;
 mod expecting;
+mod extra;
 mod guard;
 mod host_queues;
+mod interfaces;
+mod limits;
 mod listener;
 mod middleboxes;
 mod openflow;
@@ -17,6 +21,7 @@ mod processes;
 mod quic;
 mod refusal;
 mod setting_up;
+mod stand;
 mod switch_tables;
 mod switches;
 mod watched;
@@ -29,6 +34,7 @@ use std::sync::Arc;
 pub use polypath_net::Totals;
 use polypath_net::{ChannelId, Ecn, Network, Occurrence, Output, RouteId, TimerId};
 use polypath_noq as noq;
+use polypath_prefetch::prefetch;
 use polypath_trace::Recording;
 use polypath_transport::quic::Spares;
 use polypath_transport::{
@@ -43,19 +49,19 @@ use crate::control::Choosers;
 use crate::controller::Controller;
 use crate::endpoint::Endpoint;
 use crate::flow::Body;
+use crate::middlebox::MiddleboxReport;
 use crate::plan::{self, Plan};
 use crate::qlog::Qlogs;
 use crate::record::Recorder;
 use control::Control;
 pub use control::SwitchTotals;
 use demultiplexer::Demultiplexer;
-use events::Interfaces;
 use expecting::Expecting;
+use extra::Extra;
 use guard::Guard;
-use listener::Extra;
-pub use middleboxes::MiddleboxReport;
-use middleboxes::Stand;
+use interfaces::Interfaces;
 use processes::Processes;
+use stand::Stand;
 
 /// Whose timer fired.
 #[derive(Clone, Copy)]
@@ -403,6 +409,20 @@ impl Simulation {
         false
     }
 
+    /// Has fetched what a segment that arrived is dealt with by, and the flow by which it is answered.
+    #[inline(never)]
+    fn prefetch(&self, endpoint: usize, subflow: usize) {
+        let endpoint = &self.endpoints[endpoint];
+        if let Some(flow) = endpoint.flows.get(subflow)
+            && let Some(flow) = self.captures.flows.get(*flow as usize)
+        {
+            prefetch(flow);
+        }
+        if let Some(connection) = endpoint.tcp() {
+            connection.prefetch(subflow);
+        }
+    }
+
     fn inject(&mut self, route: RouteId, len: u32, flow: u32, ecn: Ecn, body: Body) {
         if self.unwatched {
             self.network.inject(route, len, flow, ecn, body, &mut ());
@@ -477,7 +497,7 @@ impl Simulation {
                 self.recorder.subflow_ends(&self.plan, id, client, server);
             }
         }
-        let counted = listener::counted(&self.endpoints, &self.extras, &self.counters);
+        let counted = extra::counted(&self.endpoints, &self.extras, &self.counters);
         for (node, described) in self.plan.nodes.iter().enumerate() {
             if described.kind == plan::NodeKind::Host {
                 let own = counted.get(&node).map_or(&[][..], Vec::as_slice);

@@ -9,10 +9,10 @@ use polypath_transport::{Algorithms, Ports, Sessions, Ways};
 
 use super::control::Control;
 use super::demultiplexer::Demultiplexer;
-use super::events::Interfaces;
 use super::guard::Guard;
+use super::interfaces::Interfaces;
 use super::processes::Processes;
-use super::{App, FIRST_PRIVATE_PORT, Owner, Simulation, middleboxes, path_mtu};
+use super::{App, FIRST_PRIVATE_PORT, Owner, Simulation, path_mtu, stand};
 use crate::PlanError;
 use crate::application::{Beginning, Begun, Pages, Side};
 use crate::build::{self, Built, SharedConfigs, build};
@@ -50,7 +50,7 @@ impl Simulation {
             ));
         }
         let mut built = build(&plan)?;
-        let stands = middleboxes::stands(&plan, &mut built)?;
+        let stands = stand::stands(&plan, &mut built)?;
         if plan.routing == Routing::Spread && !stands.is_empty() {
             let why = "a controller that spreads flows knows no middleboxes";
             return Err(PlanError::invalid("routing", why));

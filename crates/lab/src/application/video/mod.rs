@@ -1,5 +1,6 @@
 //! Adaptive video over HTTP: the client asks for one segment after the other, each in the representation that its rule chooses.
 
+mod chunk;
 mod player;
 mod rule;
 
@@ -8,9 +9,10 @@ use std::collections::VecDeque;
 use polypath_settings::Model;
 
 use super::http::{request_head, response_head};
-use super::{Beginning, Begun, CONNECTIONS, Entry, Io, Kind, Request, Session, Side};
+use super::kind::{Beginning, Begun, CONNECTIONS, Entry, Kind};
+use super::session::{Io, Request, Session, Side};
 use crate::plan::Video;
-pub(crate) use player::Chunk;
+pub(crate) use chunk::Chunk;
 use player::{Next, Player};
 
 /// A scenario says how long it is, a Plan how many segments that makes and what its rule comes to, so that they share no settings.

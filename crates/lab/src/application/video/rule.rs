@@ -1,6 +1,6 @@
 //! Which representation comes next.
 
-use super::player::Chunk;
+use super::chunk::Chunk;
 use crate::plan::{Video, VideoRule};
 
 /// The representation to ask for next, numbered from the lowest rate up; all of the segments so far came.

@@ -2,6 +2,7 @@
 
 mod agent;
 mod frames;
+mod ground;
 mod statistics;
 mod translate;
 
@@ -14,6 +15,7 @@ use polypath_wire::openflow::Port;
 
 pub(crate) use agent::{Agent, Outcome, Sending, Step, What};
 pub(crate) use frames::Frames;
+pub(crate) use ground::Ground;
 pub(crate) use translate::fields;
 
 use super::Held;
@@ -27,12 +29,6 @@ pub(crate) struct Agents {
     pub frames: Frames,
     /// What has come to the controller and was not taken by it.
     pub arrived: Vec<(NodeId, Vec<u8>)>,
-}
-
-/// What an agent works on.
-pub(crate) struct Ground<'a> {
-    pub fabric: &'a mut Fabric,
-    pub network: &'a mut Network<Body>,
 }
 
 impl Agents {

@@ -1,0 +1,12 @@
+//! What the switches of controllers outside stand on.
+
+use polypath_net::Network;
+use polypath_switch::Fabric;
+
+use crate::flow::Body;
+
+/// What an agent works on.
+pub(crate) struct Ground<'a> {
+    pub fabric: &'a mut Fabric,
+    pub network: &'a mut Network<Body>,
+}

@@ -4,19 +4,17 @@ mod layout;
 mod shared;
 mod wifi;
 
-use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
 
 use polypath_net::{
     Change, ChannelConfig, ChannelId, EqualPaths, InterfaceId, Network, Trace, TraceError,
 };
-use polypath_noq as noq;
 use polypath_transport::{AckFrequency, Algorithms, Config, MILLISECOND, Profile};
 
 use crate::PlanError;
+use crate::other_stack::OtherStack;
 use crate::plan::{self, Action, Direction, Plan};
-use crate::registry;
 pub(crate) use layout::{LaidOut, Layout};
 pub(crate) use shared::SharedConfigs;
 
@@ -272,10 +270,17 @@ fn config(
     Ok(Arc::new(config))
 }
 
-/// UDP's header, and IP's of either version.
-const UDP_HEADERS: (u32, u32) = (20 + 8, 40 + 8);
-/// Paths that noq has at a time over Multipath QUIC: as many as the other stack.
-const NOQ_PATHS: NonZeroU32 = NonZeroU32::new(8).expect("above 0");
+/// What a stack by others is made from; in a build without it, nothing.
+type Make = fn(&Config, plan::Transport, bool) -> Result<Arc<dyn OtherStack>, String>;
+
+/// Stacks by others, by name.
+const OTHER_STACKS: &[(&str, Option<Make>)] = &[(
+    "noq",
+    #[cfg(feature = "noq")]
+    Some(crate::noq::make),
+    #[cfg(not(feature = "noq"))]
+    None,
+)];
 
 /// Bounds of a delay of acknowledgements that is asked for: what both stacks offer, and what the draft admits.
 const ACK_DELAYS_NS: Range<u64> = MILLISECOND..(1 << 14) * MILLISECOND;
@@ -296,48 +301,52 @@ fn check_ack_frequency(asked: Option<&AckFrequency>, place: &str) -> Result<(), 
     Ok(())
 }
 
-/// The settings of noq where it is the stack; nothing for Polypath's own.
-pub(crate) fn noq_settings(
+/// What makes a stack by others.
+///
+/// # Errors
+/// There is none of that name, or not in this build.
+fn maker(stacks: &[(&str, Option<Make>)], name: &str) -> Result<Make, String> {
+    match stacks.iter().find(|(known, _)| *known == name) {
+        Some((_, Some(make))) => Ok(*make),
+        Some((_, None)) => Err(format!(
+            "this build has no {name}: build polypath-lab with its feature '{name}'"
+        )),
+        None => Err(format!("stack is polypath or noq, not \"{name}\"")),
+    }
+}
+
+/// What makes the connections of an end whose stack is another one; nothing for Polypath's own.
+pub(crate) fn other_stack(
     stack: &plan::Stack,
     transport: plan::Transport,
     ipv6: bool,
     place: &str,
-) -> Result<Option<noq::Settings>, PlanError> {
-    let invalid = |problem: String| Err(PlanError::invalid(place, problem));
-    match stack.stack.as_deref() {
+) -> Result<Option<Arc<dyn OtherStack>>, PlanError> {
+    let name = match stack.stack.as_deref() {
         None | Some("polypath") => return Ok(None),
-        Some("noq") => {}
-        Some(other) => return invalid(format!("stack is polypath or noq, not \"{other}\"")),
-    }
-    if !transport.is_quic() {
-        return invalid("noq speaks QUIC and nothing else".into());
-    }
-    let config = &stack.config;
-    let chosen = [
-        ("congestion", &config.congestion),
-        ("path-manager", &config.path_manager),
-    ];
-    for (kind, choice) in chosen {
-        if let Some(reason) = registry::not_on_noq(kind, &choice.name) {
-            return invalid(format!("noq has no {kind} {}: {reason}", choice.name));
-        }
-    }
-    let Some(congestion) = noq::Congestion::by_name(&config.congestion.name) else {
-        return invalid(format!("noq has no congestion {}", config.congestion.name));
+        Some(name) => name,
     };
-    let headers = if ipv6 { UDP_HEADERS.1 } else { UDP_HEADERS.0 };
-    let longest = config.mtu.saturating_sub(headers);
-    let longest = u16::try_from(longest).unwrap_or(u16::MAX);
-    Ok(Some(noq::Settings {
-        congestion,
-        initial_window: config.initial_window,
-        receive_window: config.receive_buffer.maximum,
-        send_window: config.send_buffer.maximum,
-        longest_datagram: longest.min(noq::LONGEST_DATAGRAM),
-        paths: transport.is_multipath().then_some(NOQ_PATHS),
-        keepalive: config.keepalive.map(|keepalive| keepalive.time),
-        retry: config.retry,
-        ack_frequency: config.ack_frequency,
-        ..noq::Settings::default()
-    }))
+    maker(OTHER_STACKS, name)
+        .and_then(|make| make(&stack.config, transport, ipv6))
+        .map(Some)
+        .map_err(|problem| PlanError::invalid(place, problem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_that_is_not_built_in_says_how_to_have_it() {
+        let told = |name: &str| maker(&[("noq", None)], name).err();
+        assert_eq!(
+            told("noq").as_deref(),
+            Some("this build has no noq: build polypath-lab with its feature 'noq'")
+        );
+        assert_eq!(
+            told("quiche").as_deref(),
+            Some("stack is polypath or noq, not \"quiche\"")
+        );
+        assert!(maker(OTHER_STACKS, "noq").is_ok() == cfg!(feature = "noq"));
+    }
 }

@@ -13,7 +13,11 @@ mod error;
 mod flow;
 mod lane;
 mod middlebox;
+mod names;
+#[cfg(feature = "noq")]
+mod noq;
 mod origins;
+mod other_stack;
 pub mod plan;
 mod qlog;
 mod quic;

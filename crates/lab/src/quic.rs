@@ -1,24 +1,23 @@
-//! A connection of QUIC by either stack: the one of `polypath_transport`, or noq.
+//! A connection of QUIC: of `polypath_transport`, or of a stack by others.
 //!
-//! Two ends of the former exchange packets as plain data. Where one end is noq both exchange real bytes.
+//! Two ends of the former exchange packets as plain data. Where one end is another stack both exchange real bytes.
 
 use std::net::IpAddr;
 
-use polypath_net::random;
-use polypath_noq::{self as noq, Arrival, Content, Departure};
 use polypath_transport::quic::bytes::Protector;
 use polypath_transport::quic::{Codepoint, Connection};
 use polypath_transport::{Blocked, CloseReason, Event, Nanos, Purpose, Tuple};
-use polypath_wire::payload;
 use polypath_wire::quic::{Carried, Datagram, Frame, Packet};
 
 use crate::application::Frames;
 use crate::flow::Sealed;
 use crate::lane::Lane;
+use crate::names::Names;
+use crate::other_stack::{Departure, OtherConnection};
 
 pub(crate) enum Quic {
     Ours(Box<Ours>),
-    Noq(Box<noq::Connection>),
+    Other(Box<dyn OtherConnection>),
 }
 
 /// A connection of `polypath_transport`.
@@ -35,39 +34,6 @@ struct Sealer {
     names: Names,
 }
 
-/// Names of the payload that each end of a connection sends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Names {
-    own: u64,
-    peers: u64,
-}
-
-impl Names {
-    /// Those of an endpoint by its number; endpoints come in pairs.
-    pub fn of(endpoint: usize) -> Self {
-        let name = |endpoint: usize| random::mix(endpoint as u64);
-        Self {
-            own: name(endpoint),
-            peers: name(endpoint ^ 1),
-        }
-    }
-
-    fn stream(name: u64, stream: u64) -> u64 {
-        random::mix(name ^ stream << 32)
-    }
-}
-
-impl Content for Names {
-    fn fill(&self, stream: u64, offset: u64, bytes: &mut [u8]) {
-        payload::fill(Self::stream(self.own, stream), offset, bytes);
-    }
-
-    fn came(&mut self, stream: u64, offset: u64, bytes: &[u8]) {
-        let sent = payload::check(Self::stream(self.peers, stream), offset, bytes);
-        debug_assert_eq!(sent, Ok(()), "stream {stream} from {offset} on");
-    }
-}
-
 /// Calls the same method of either.
 macro_rules! either {
     ($self:expr, $connection:ident => $call:expr) => {
@@ -76,7 +42,7 @@ macro_rules! either {
                 let $connection = &mut ours.connection;
                 $call
             }
-            Quic::Noq($connection) => $call,
+            Quic::Other($connection) => $call,
         }
     };
 }
@@ -89,7 +55,7 @@ macro_rules! asked {
                 let $connection = &ours.connection;
                 $call
             }
-            Quic::Noq($connection) => $call,
+            Quic::Other($connection) => $call,
         }
     };
 }
@@ -109,16 +75,12 @@ impl Quic {
         }))
     }
 
-    pub fn noq(connection: noq::Connection) -> Self {
-        Self::Noq(Box::new(connection))
-    }
-
     /// Whether a packet is for it, as far as that can be asked.
     #[inline(always)]
     pub fn knows(&self, packet: &Packet) -> bool {
         match self {
             Self::Ours(ours) => ours.connection.knows_packet(packet),
-            Self::Noq(_) => false,
+            Self::Other(_) => false,
         }
     }
 
@@ -142,7 +104,7 @@ impl Quic {
                 (None, Some(sealer)) => sealer.open(&mut ours.connection, tuple, bytes, ecn, now),
                 (None, None) => {}
             },
-            Self::Noq(connection) => connection.receive(Arrival { tuple, bytes, ecn }, now),
+            Self::Other(connection) => connection.receive(tuple, bytes, ecn, now),
         }
     }
 
@@ -150,14 +112,14 @@ impl Quic {
     pub fn own(&self) -> Option<&Connection> {
         match self {
             Self::Ours(ours) => Some(&ours.connection),
-            Self::Noq(_) => None,
+            Self::Other(_) => None,
         }
     }
 
     pub fn own_mut(&mut self) -> Option<&mut Connection> {
         match self {
             Self::Ours(ours) => Some(&mut ours.connection),
-            Self::Noq(_) => None,
+            Self::Other(_) => None,
         }
     }
 
@@ -168,7 +130,7 @@ impl Quic {
                 Some(sealer) => sealer.seal(&mut ours.connection, datagram),
                 None => Vec::new(),
             },
-            Self::Noq(_) => Vec::new(),
+            Self::Other(_) => Vec::new(),
         }
     }
 
@@ -177,18 +139,11 @@ impl Quic {
         matches!(self, Self::Ours(ours) if ours.sealer.is_some())
     }
 
-    /// What noq sends, and on which path.
-    pub fn departures(&mut self) -> Vec<(usize, Departure)> {
+    /// What a stack by others sends.
+    pub fn departures(&mut self) -> Vec<Departure> {
         match self {
             Self::Ours(_) => Vec::new(),
-            Self::Noq(connection) => {
-                let departures = connection.take().into_iter();
-                let lanes = connection.lanes();
-                let lane = |of: &Departure| lanes.iter().position(|lane| lane.tuple == of.tuple);
-                departures
-                    .map(|departure| (lane(&departure).unwrap_or(0), departure))
-                    .collect()
-            }
+            Self::Other(connection) => connection.departures(),
         }
     }
 
@@ -196,7 +151,7 @@ impl Quic {
     pub fn real(&self) -> bool {
         match self {
             Self::Ours(ours) => ours.real,
-            Self::Noq(_) => true,
+            Self::Other(_) => true,
         }
     }
 
@@ -207,12 +162,12 @@ impl Quic {
                 Some(sealer) => sealer.protector.take_secrets(&mut ours.connection),
                 None => Vec::new(),
             },
-            Self::Noq(connection) => connection.take_secrets(),
+            Self::Other(connection) => connection.take_secrets(),
         }
     }
 
     /// Adds what came since this was last called: in-order bytes by stream, which are read now, a stream at its end with nothing; and datagrams,
-    /// none of them over noq. Whether there was any.
+    /// none of them over a stack by others. Whether there was any.
     pub fn read(&mut self, now: Nanos, into: &mut Frames) -> bool {
         match self {
             Self::Ours(ours) => {
@@ -222,7 +177,7 @@ impl Quic {
                     into.datagrams = connection.received_datagrams();
                 }
             }
-            Self::Noq(connection) => into.streams.extend(connection.take_arrivals()),
+            Self::Other(connection) => into.streams.extend(connection.take_arrivals()),
         }
         !into.is_empty()
     }
@@ -310,7 +265,7 @@ impl Quic {
         match self {
             Self::Ours(ours) => ours.connection.has_events(),
             // It is asked for them.
-            Self::Noq(_) => true,
+            Self::Other(_) => true,
         }
     }
 
@@ -339,15 +294,15 @@ impl Quic {
         asked!(self, it => it.receive_window())
     }
 
-    /// Nothing of noq, which does not tell.
+    /// Nothing of a stack by others, which does not tell.
     pub fn reassembly_bytes(&self) -> u64 {
         match self {
             Self::Ours(ours) => ours.connection.reassembly_bytes(),
-            Self::Noq(_) => 0,
+            Self::Other(_) => 0,
         }
     }
 
-    /// How long received data waited, and what for. Neither noq nor its packets tell.
+    /// How long received data waited, and what for. Neither a stack by others nor its packets tell.
     pub fn blocked(&self, now: Nanos) -> Vec<Blocked> {
         match self {
             Self::Ours(ours) if !ours.real => ours.connection.blocked(now),
@@ -362,7 +317,7 @@ impl Quic {
     pub fn lanes(&self) -> usize {
         match self {
             Self::Ours(ours) => ours.connection.members().len(),
-            Self::Noq(connection) => connection.lanes().len(),
+            Self::Other(connection) => connection.lanes(),
         }
     }
 
@@ -373,9 +328,9 @@ impl Quic {
                 let members = ours.connection.members().iter();
                 members.map(|member| member.id).collect()
             }
-            Self::Noq(connection) => {
-                let lanes = connection.lanes().iter();
-                lanes.map(noq::Lane::id).collect()
+            Self::Other(connection) => {
+                let lanes = 0..connection.lanes();
+                lanes.map(|lane| connection.path_id(lane)).collect()
             }
         }
     }
@@ -383,7 +338,7 @@ impl Quic {
     pub fn tuple(&self, lane: usize) -> Tuple {
         match self {
             Self::Ours(ours) => ours.connection.members()[lane].tuple,
-            Self::Noq(connection) => connection.lanes()[lane].tuple,
+            Self::Other(connection) => connection.lane(lane).tuple,
         }
     }
 
@@ -393,7 +348,7 @@ impl Quic {
                 let member = ours.connection.members().get(lane);
                 member.map(|member| &*member.gateways)
             }
-            Self::Noq(_) => None,
+            Self::Other(_) => None,
         }
     }
 
@@ -413,19 +368,7 @@ impl Quic {
                     closed_at: member.closed_at,
                 }
             }
-            Self::Noq(connection) => {
-                let lane = &connection.lanes()[lane];
-                Lane {
-                    tuple: lane.tuple,
-                    path: &lane.path,
-                    state: lane.state(),
-                    totals: lane.totals,
-                    out_of_order_bytes: 0,
-                    backup: lane.backup,
-                    established_at: lane.established_at,
-                    closed_at: lane.closed_at,
-                }
-            }
+            Self::Other(connection) => connection.lane(lane),
         }
     }
 }
@@ -437,7 +380,7 @@ impl Sealer {
             .seal(connection, datagram, &mut |carried, out| match carried {
                 Carried::Stream { stream, offset } => names.fill(stream, offset, out),
                 Carried::Datagram { number } => {
-                    payload::fill(names.own, number * u64::from(u16::MAX), out);
+                    names.fill_datagram(number, out);
                 }
             })
     }
@@ -450,7 +393,7 @@ impl Sealer {
         ecn: Codepoint,
         now: Nanos,
     ) {
-        let mut names = self.names;
+        let names = self.names;
         let mut take = |frame: &mut Frame, bytes: &[u8]| {
             if let Frame::Stream { stream, offset, .. } = frame {
                 names.came(*stream, *offset, bytes);

@@ -3,12 +3,13 @@
 use polypath_net::{
     LOSS_MODELS, LossConfig, Phy, QUEUE_MODELS, QueueConfig, Standard, WIFI_STANDARDS,
 };
-use polypath_noq as noq;
 use polypath_transport::{Profile, congestion, path_manager, scheduler};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::application::{self, Work};
+#[cfg(feature = "noq")]
+use crate::noq;
 use crate::{bridging, control, middlebox};
 
 /// The entries of a kind (`scheduler`, `congestion`, `path-manager`, `queue`, `loss`, `wifi`, `middlebox`, `controller`,
@@ -29,33 +30,23 @@ pub fn registry(kind: &str) -> Option<String> {
         "application" => serde_json::to_value(application::ENTRIES).ok()?,
         _ => return None,
     };
-    Some(marked(kind, entries).to_string())
+    #[cfg(feature = "noq")]
+    let entries = marked(kind, entries);
+    Some(entries.to_string())
 }
 
 /// The entries, each with the reason why noq cannot have it, if there is one.
+#[cfg(feature = "noq")]
 fn marked(kind: &str, mut entries: Value) -> Value {
     for entry in entries.as_array_mut().into_iter().flatten() {
         let reason = entry["name"]
             .as_str()
-            .and_then(|name| not_on_noq(kind, name));
+            .and_then(|name| noq::lacks(kind, name));
         if let Some(reason) = reason {
             entry["not_on_noq"] = json!(reason);
         }
     }
     entries
-}
-
-/// Why a host whose stack is noq cannot have an algorithm, if it cannot.
-pub(crate) fn not_on_noq(kind: &str, name: &str) -> Option<&'static str> {
-    match (kind, name) {
-        ("congestion", name) if noq::Congestion::by_name(name).is_some() => None,
-        ("congestion", "bbr") => Some("its BBR is version 3, this is version 1"),
-        ("congestion", _) => Some("it has none of that name"),
-        ("path-manager", "ndiffports") => Some("it has one path between two addresses"),
-        ("path-manager", "binder") => Some("it cannot steer a path through routers"),
-        ("scheduler", _) => Some("it has one of its own, which cannot be replaced"),
-        _ => None,
-    }
 }
 
 /// The schedulers, each with the reason why a connection of QUIC cannot have it, if there is one.

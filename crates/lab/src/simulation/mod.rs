@@ -33,7 +33,6 @@ use std::sync::Arc;
 
 pub use polypath_net::Totals;
 use polypath_net::{ChannelId, Ecn, Network, Occurrence, Output, RouteId, TimerId};
-use polypath_noq as noq;
 use polypath_prefetch::prefetch;
 use polypath_trace::Recording;
 use polypath_transport::quic::Spares;
@@ -50,6 +49,7 @@ use crate::controller::Controller;
 use crate::endpoint::Endpoint;
 use crate::flow::Body;
 use crate::middlebox::MiddleboxReport;
+use crate::other_stack::OtherStack;
 use crate::plan::{self, Plan};
 use crate::qlog::Qlogs;
 use crate::record::Recorder;
@@ -146,8 +146,8 @@ pub struct Simulation {
     /// Some host hears what a queue of its own refuses.
     host_queues: bool,
     algorithms: Algorithms,
-    /// Of the client's and the server's end of an application, where it is noq.
-    noq: BTreeMap<usize, [Option<noq::Settings>; 2]>,
+    /// Of the client's and the server's end of an application, where it is by others.
+    stacks: BTreeMap<usize, [Option<Arc<dyn OtherStack>>; 2]>,
 }
 
 /// How far [`Simulation::step`] came.

@@ -194,7 +194,7 @@ impl Simulation {
         self.follow_up(endpoint as usize);
     }
 
-    /// As [`Simulation::on_too_big`], about a datagram of QUIC on a flow. noq has no ear for it.
+    /// As [`Simulation::on_too_big`], about a datagram of QUIC on a flow. Stacks by others ignore it.
     fn tell_quic_too_big(&mut self, flow: u32, first: Option<ConnectionId>, len: u32, mtu: u32) {
         let sender = self.captures.flows[flow as usize].sender.endpoint();
         let (Some(index), Some(first)) = (sender.map(|index| index as usize), first) else {

@@ -1,7 +1,6 @@
 //! Connections of QUIC in the run: whose a datagram is, and what becomes of those that endpoints send.
 
 use polypath_net::{Ecn, Packet, random};
-use polypath_noq::{self as noq, Departure};
 use polypath_transport::quic::bytes::first_destination;
 use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, Transmit, answer_bytes};
 use polypath_transport::{Purpose, Tuple};
@@ -14,8 +13,10 @@ use crate::application::Side;
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::flow::{Body, Content, End, Sealed, ip_header_len};
+use crate::names::Names;
+use crate::other_stack::{Departure, OtherStack};
 use crate::qlog::Owner;
-use crate::quic::{Names, Quic};
+use crate::quic::Quic;
 
 const UDP_HEADER: u32 = 8;
 
@@ -24,22 +25,18 @@ impl Simulation {
     pub(super) fn start_quic(&mut self, index: usize, tuple: Tuple) {
         let host = self.host(Stream::endpoint(index), index, 0);
         let now = self.network.now();
-        let connection = match self.noq_settings(index) {
-            Some(settings) => {
-                let content = Box::new(Names::of(index));
-                let made = noq::Connection::connect(&settings, host, tuple, content, now);
-                Quic::noq(made)
-            }
+        let connection = match self.other_stack(index) {
+            Some(stack) => Quic::Other(stack.connect(host, tuple, Names::of(index), now)),
             None => self.ours(index, Connection::connect(host, tuple, now)),
         };
         self.begin_quic(index, connection);
         self.follow_up(index);
     }
 
-    /// The settings of noq, where it is an endpoint's stack.
-    fn noq_settings(&self, index: usize) -> Option<noq::Settings> {
+    /// An endpoint's stack, where that is one by others.
+    fn other_stack(&self, index: usize) -> Option<&dyn OtherStack> {
         let endpoint = &self.endpoints[index];
-        self.noq.get(&endpoint.application)?[endpoint.side as usize]
+        self.stacks.get(&endpoint.application)?[endpoint.side as usize].as_deref()
     }
 
     fn ours<E: std::fmt::Debug>(&self, index: usize, made: Result<Connection, E>) -> Quic {
@@ -47,7 +44,7 @@ impl Simulation {
         if self.plan.record.decisions {
             connection.record_decisions();
         }
-        let real = self.noq_settings(index ^ 1).is_some();
+        let real = self.other_stack(index ^ 1).is_some();
         Quic::ours(
             connection,
             Names::of(index),
@@ -190,7 +187,7 @@ impl Simulation {
     }
 
     /// Whose a datagram is: by its destination connection id, which a listener makes a connection for where it is a client's first
-    /// (RFC 9000 section 5.2). noq keeps its ids to itself: there it is the application that the datagram comes from.
+    /// (RFC 9000 section 5.2). A stack by others keeps its ids to itself: there it is the application that the datagram comes from.
     #[inline(always)]
     fn quic_endpoint(
         &mut self,
@@ -232,11 +229,10 @@ impl Simulation {
         let index = self.quic_listener(tuple.local.port(), node, likely)?;
         let now = self.network.now();
         let host = self.host(Stream::endpoint(index), index, 0);
-        if let Some(settings) = self.noq_settings(index) {
+        if let Some(stack) = self.other_stack(index) {
             first_destination(&sealed.bytes)?;
-            let content = Box::new(Names::of(index));
-            let connection = noq::Connection::accept(&settings, host, tuple, content);
-            self.begin_quic(index, Quic::noq(connection));
+            let connection = stack.accept(host, tuple, Names::of(index));
+            self.begin_quic(index, Quic::Other(connection));
             return Some(index);
         }
         let seed = random::mix(self.plan.seed ^ random::mix(node as u64));
@@ -268,7 +264,7 @@ impl Simulation {
         };
         let ends = (tuple.local, tuple.remote);
         let flow = self.new_flow(node, ends.0, ends.1, Vec::new(), sender, index as u64);
-        let real = self.noq_settings(index ^ 1).is_some();
+        let real = self.other_stack(index ^ 1).is_some();
         let bytes = match self.captures.shows_bytes() || real {
             true => answer_bytes(&datagram),
             false => Vec::new(),
@@ -328,7 +324,7 @@ impl Simulation {
         };
         let now = self.network.now();
         let Some(own) = connection.own_mut() else {
-            return self.transmit_noq(index);
+            return self.transmit_bytes(index);
         };
         self.qlogs.with(index, |log| log.notice(own, now));
         if own.transmits().is_empty() {
@@ -401,15 +397,20 @@ impl Simulation {
         }
     }
 
-    fn transmit_noq(&mut self, index: usize) {
+    fn transmit_bytes(&mut self, index: usize) {
         let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection else {
             return;
         };
         let departures = connection.departures();
         self.log_secrets(index);
         self.number_paths(index);
-        for (lane, departure) in departures {
-            let Departure { tuple, bytes, ecn } = departure;
+        for departure in departures {
+            let Departure {
+                lane,
+                tuple,
+                bytes,
+                ecn,
+            } = departure;
             let flow = self.quic_flow(index, lane, tuple);
             let ecn = if ecn == Codepoint::NotEct {
                 Ecn::NotEct

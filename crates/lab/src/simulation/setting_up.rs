@@ -100,7 +100,7 @@ impl Simulation {
             frames: None,
             host_queues: plan.links.iter().any(plan::Link::has_host_queue),
             algorithms,
-            noq: BTreeMap::new(),
+            stacks: BTreeMap::new(),
             network,
             plan,
         };
@@ -179,7 +179,7 @@ impl Simulation {
             ));
         }
         let over_connection = settings.transport.has_connection();
-        let mut noq = [None; 2];
+        let mut stacks = [None, None];
         let configs = if over_connection {
             let multipath = settings.transport.is_multipath();
             let mut stack = |own: &Option<Box<plan::Stack>>, node: &plan::Node, side: Side| {
@@ -187,8 +187,8 @@ impl Simulation {
                 let stack = stack.ok_or_else(|| {
                     PlanError::invalid(&*place, format!("{} is not a host", node.name))
                 })?;
-                noq[side as usize] =
-                    build::noq_settings(stack, settings.transport, source.is_ipv6(), &place)?;
+                stacks[side as usize] =
+                    build::other_stack(stack, settings.transport, source.is_ipv6(), &place)?;
                 shared.of(stack, multipath, &place, &self.algorithms)
             };
             Some([
@@ -198,7 +198,7 @@ impl Simulation {
         } else {
             None
         };
-        if noq.iter().any(Option::is_some) && kind.needs_datagrams() {
+        if stacks.iter().any(Option::is_some) && kind.needs_datagrams() {
             return Err(PlanError::invalid(&*place, "noq has no datagrams here"));
         }
         let start = settings.start_ns;
@@ -239,8 +239,8 @@ impl Simulation {
         };
         let timer = self.new_timer(Owner::Start(index));
         self.network.set_timer(timer, start);
-        if noq.iter().any(Option::is_some) {
-            self.noq.insert(index, noq);
+        if stacks.iter().any(Option::is_some) {
+            self.stacks.insert(index, stacks);
         }
         self.apps.push(App {
             session,

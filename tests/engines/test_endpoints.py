@@ -194,3 +194,26 @@ def test_an_interface_that_becomes_a_backup_is_told_on_the_first_of_its_subflows
     ran = Ran(MESH.replace("linux", profile))
     assert ran.count("server", "MPPrioTx") == ran.count("client", "MPPrioRx") == told
     assert [subflow["backup"] for subflow in ran.connection["subflows"]].count(True) == told
+
+
+def test_a_subflow_of_a_withdrawn_address_ends_without_a_reset_upstream() -> None:
+    gone = ROUTED + '[[event]]\nat = "2 s"\ninterface = "client:eth1"\nup = false\n'
+    ran = Ran(gone)
+    assert ran.count("client", "RmAddrTx") == ran.count("client", "RmSubflow") == ran.count("server", "RmAddr") == 1
+    assert ran.count("server", "MPRstTx") == 0
+    assert ran.count("client", "MPTCPRetrans") == 0
+    others = Ran(gone.replace('profile = "linux"', 'profile = "rfc"'))
+    assert others.count("server", "MPRstTx") == 1
+
+
+def test_nothing_is_told_of_an_address_that_was_not_used_or_announced() -> None:
+    unused = ROUTED.replace('flags = "subflow"', 'flags = "none"')
+    gone = '[[event]]\nat = "2 s"\ninterface = "client:eth1"\nup = false\n'
+    assert Ran(unused + gone).count("client", "RmAddrTx") == 0
+
+
+def test_an_interface_that_is_down_is_told_of_no_priority() -> None:
+    unused = ROUTED.replace('flags = "subflow"', 'flags = "none"')
+    first = '[[event]]\nat = "{}"\ninterface = "client:eth0"\n{}\n'
+    ran = Ran(unused + first.format("2 s", "up = false") + first.format("3 s", "backup = true"))
+    assert ran.count("client", "MPPrioTx") == 0

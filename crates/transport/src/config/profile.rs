@@ -259,6 +259,23 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether subflows of an address that was withdrawn end by FINs (Linux `mptcp_pm_rm_addr_or_subflow`), and by resets where the peer withdrew it
+    /// (RFC 8684 section 3.4.2). Of one that no subflow is from and that was never announced, the former tells nothing
+    /// (`mptcp_pm_remove_announced`).
+    pub(crate) fn finishes_withdrawn_subflows(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether a reset with MP_FAIL or MP_FASTCLOSE has MP_TCPRST, too (Linux `mptcp_established_options`).
+    pub(crate) fn explains_all_resets(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether MP_FAIL that comes without a reset while there are several subflows changes nothing (Linux `mptcp_pm_mp_fail_received`).
+    pub(crate) fn ignores_late_failures(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether a SYN/ACK that cannot be sent again for want of a route ends the handshake (Linux `reqsk_timer_handler`).
     pub(crate) fn needs_route_for_syn_ack(self) -> bool {
         self == Self::Linux

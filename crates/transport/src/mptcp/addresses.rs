@@ -7,9 +7,10 @@ use polypath_wire::mptcp::{MptcpOption, ResetReason};
 use super::connection::Connection;
 use super::keys;
 use super::session::Multipath;
+use super::subflow::Subflow;
 use crate::path_manager::{Action, Occasion, Pair, PmView, RemoteAddress};
 use crate::tcp::State;
-use crate::{EventKind, Mib, NEVER, Nanos};
+use crate::{CloseReason, EventKind, Mib, NEVER, Nanos};
 
 /// An announcement without echo is sent again so often, each time after twice as long, at first after the longest of the subflows'
 /// retransmission timeouts (Linux net/mptcp/pm.c `ADD_ADDR_RETRANS_MAX`, `mptcp_adjust_add_addr_timeout`).
@@ -68,7 +69,7 @@ impl Connection {
         let deny_initial = multipath.deny_join_initial;
         let ready_at = *self.ready_at.get_or_insert(self.shared.now);
         let open = self.subflows.iter();
-        let open = open.filter(|subflow| subflow.socket.state != State::Closed);
+        let open = open.filter(|subflow| subflow.is_open());
         let (subflows, addresses): (Vec<Pair>, Vec<_>) = open
             .map(|subflow| {
                 let pair = Pair {
@@ -127,9 +128,10 @@ impl Connection {
 
     /// Subflows beside the one that the connection began with, without those that the peer asked for and has not confirmed.
     pub(super) fn further_subflows(&self) -> usize {
-        let further = self.sockets().skip(1);
-        let counts = |state: State| !matches!(state, State::Closed | State::SynReceived);
-        further.filter(|socket| counts(socket.state)).count()
+        let further = self.subflows.iter().skip(1);
+        let counts =
+            |of: &&Subflow| of.is_open() && of.socket.state != State::SynReceived;
+        further.filter(counts).count()
     }
 
     /// It is the next address's turn.
@@ -305,10 +307,14 @@ impl Connection {
             self.shared.event(EventKind::AddressRemoved { id });
             let mut closed = false;
             for subflow in 0..self.subflows.len() {
-                if self.subflows[subflow].remote_id == id
-                    && self.subflows[subflow].socket.state != State::Closed
-                {
-                    closed |= self.subflows[subflow].opened_here;
+                let own = &self.subflows[subflow];
+                if own.remote_id != id || !own.is_open() {
+                    continue;
+                }
+                closed |= own.opened_here;
+                if self.shared.config.profile.finishes_withdrawn_subflows() {
+                    self.leave_subflow(subflow, CloseReason::Reset);
+                } else {
                     self.reset_subflow(subflow, ResetReason::Unspecified);
                 }
             }
@@ -337,15 +343,19 @@ impl Connection {
     /// Changes whether subflows from `address` are backups and tells the peer (MP_PRIO): later ones, and those that the profile says.
     pub fn set_backup(&mut self, address: IpAddr, backup: bool, now: Nanos) {
         self.shared.now = now;
-        for local in self
-            .local
-            .iter_mut()
-            .filter(|local| local.address == address)
-        {
-            local.backup = backup;
+        let elsewhere = self.local.iter().any(|local| local.up);
+        let Some(local) = (self.local.iter_mut()).find(|local| local.address == address) else {
+            return;
+        };
+        local.backup = backup;
+        if !local.up && elsewhere {
+            // It left the connection as it went down, so that nothing is told of it.
+            return;
         }
         let from = self.subflows.iter().map(|subflow| {
-            subflow.tuple.local.ip() == address && subflow.socket.state.synchronised()
+            subflow.tuple.local.ip() == address
+                && subflow.is_open()
+                && subflow.socket.state.synchronised()
         });
         let from = from.enumerate().filter(|(_, from)| *from);
         let most = if self.shared.config.profile.prioritises_first_alone() {
@@ -397,7 +407,8 @@ impl Connection {
         self.housekeep();
     }
 
-    /// Closes the subflows from a local address and tells the peer on another one that it is gone. False: no other works, and nothing is done.
+    /// Closes the subflows from a local address and tells the peer on another one that it is gone, where the peer knows of it. False: no other
+    /// works, and nothing is done.
     fn withdraw(&mut self, id: u8) -> bool {
         let Some(address) = self
             .local
@@ -410,21 +421,31 @@ impl Connection {
         if self.session.multipath.is_none() || !self.works_without(address) {
             return false;
         }
-        for subflow in 0..self.subflows.len() {
-            if self.subflows[subflow].tuple.local.ip() == address
-                && self.subflows[subflow].socket.state != State::Closed
-            {
-                self.shared.counters.increment(Mib::MPTcpExtRmSubflow);
+        let from = |own: &Subflow| own.tuple.local.ip() == address && own.is_open();
+        let all = self.subflows.iter().enumerate();
+        let leaving: Vec<usize> = all
+            .filter(|(_, own)| from(own))
+            .map(|(subflow, _)| subflow)
+            .collect();
+        let announced = id != 0 && self.announced.contains(&id);
+        let finishes = self.shared.config.profile.finishes_withdrawn_subflows();
+        for &subflow in &leaving {
+            self.shared.counters.increment(Mib::MPTcpExtRmSubflow);
+            if finishes {
+                self.leave_subflow(subflow, CloseReason::Reset);
+            } else {
                 self.reinject(subflow);
                 self.close_subflow(subflow);
             }
         }
         self.announced.retain(|other| *other != id);
         self.pending_add_addrs.retain(|other| other.id != id);
-        self.shared.counters.increment(Mib::MPTcpExtRmAddrTx);
-        self.send_option(MptcpOption::RemoveAddr {
-            address_ids: vec![id],
-        });
+        if announced || !leaving.is_empty() || !finishes {
+            self.shared.counters.increment(Mib::MPTcpExtRmAddrTx);
+            self.send_option(MptcpOption::RemoveAddr {
+                address_ids: vec![id],
+            });
+        }
         true
     }
 

@@ -435,6 +435,18 @@ impl Connection {
         }
     }
 
+    /// Resets for a reason that has an option of its own.
+    pub(super) fn reset_for(&mut self, subflow: usize, option: MptcpOption, reason: ResetReason) {
+        self.reset_with(subflow, option);
+        if self.shared.config.profile.explains_all_resets()
+            && let Some(last) = self.shared.out.last_mut()
+        {
+            self.shared.counters.increment(Mib::MPTcpExtMPRstTx);
+            let reason = reason as u8;
+            (last.segment.rare_mut().mptcp).push(MptcpOption::TcpRst { flags: 0, reason });
+        }
+    }
+
     /// The peer closed the connection by MP_FASTCLOSE: every subflow is reset (RFC 8684 section 3.5; Linux `mptcp_check_fastclose`).
     pub(super) fn answer_fast_close(&mut self) {
         for subflow in 0..self.subflows.len() {
@@ -473,7 +485,8 @@ impl Connection {
             match remote_key {
                 Some(receiver_key) => {
                     self.shared.counters.increment(Mib::MPTcpExtMPFastcloseTx);
-                    self.reset_with(subflow, MptcpOption::FastClose { receiver_key });
+                    let option = MptcpOption::FastClose { receiver_key };
+                    self.reset_for(subflow, option, ResetReason::Unspecified);
                 }
                 None => self.with(subflow, |socket, cx| socket.send_reset(cx)),
             }

@@ -80,11 +80,9 @@ impl Connection {
 
     fn longest_timer(&self) -> Nanos {
         let timers = (0..self.subflows.len()).filter_map(|subflow| {
-            let silent = self.subflows[subflow].silence.periods > 0;
-            let at = self.subflows[subflow]
-                .socket
-                .transmission_timer()
-                .filter(|_| !silent)?;
+            let own = &self.subflows[subflow];
+            let counts = own.closed_at.is_none() && own.silence.periods == 0;
+            let at = own.socket.transmission_timer().filter(|_| counts)?;
             Some(at.saturating_sub(self.shared.now))
         });
         match timers.max() {
@@ -101,7 +99,7 @@ impl Connection {
         self.count_silences();
         if let Some(subflow) = self.idle_subflow() {
             for (offset, len) in self.send.head(self.paths[subflow].mss) {
-                self.send_again(subflow, offset, len);
+                self.send_again(subflow, offset, len, true);
             }
         }
         if self.send.outstanding() {

@@ -94,7 +94,7 @@ def limited(most: int) -> str:
 def test_the_accepting_side_takes_as_many_joins_as_its_limit_says(most: int) -> None:
     ran = Ran(limited(most))
     assert ran.count("server", "MPJoinRejected") == 2 - most
-    assert ran.count("client", "MPRstRx") == 2 - most
+    assert ran.count("client", "MPRstTx") == 2 - most
     assert ran.connection["goodput_mbps"] == pytest.approx(9.3 * (1 + most), rel=0.05)
 
 

@@ -266,6 +266,12 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether a join that is refused at its third ACK is reset by the listener, which counts no MP_TCPRST (Linux `subflow_syn_recv_sock`), and a
+    /// client answers a reset in place of the fourth ACK by one of its own (`check_fully_established`).
+    pub(crate) fn refuses_joins_at_listeners(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether a reset with MP_FAIL or MP_FASTCLOSE has MP_TCPRST, too (Linux `mptcp_established_options`).
     pub(crate) fn explains_all_resets(self) -> bool {
         self == Self::Linux

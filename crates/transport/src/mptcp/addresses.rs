@@ -118,9 +118,15 @@ impl Connection {
                 Action::Priority { pair, backup } => self.prioritise(pair, backup),
             }
         }
-        self.path_manager_at = match self.path_manager.wake() {
+        let wake = match self.path_manager.wake() {
             NEVER => NEVER,
             wake => ready_at.saturating_add(wake),
+        };
+        // What came in between does not take the place of what it is to be asked for already.
+        self.path_manager_at = if self.occasions.is_empty() {
+            wake
+        } else {
+            self.path_manager_at.min(wake)
         };
         self.deadline = self.deadline.min(self.path_manager_at);
         acts

@@ -368,12 +368,12 @@ impl Connection {
         });
         let (Some(multipath), Some(join)) = (&self.session.multipath, &self.subflows[subflow].join)
         else {
-            self.reset_subflow(subflow, ResetReason::MptcpSpecific);
+            self.refuse_join(subflow, ResetReason::MptcpSpecific);
             return false;
         };
         let Some(given) = given else {
             // No data comes before the fourth ACK, so that nothing else can stand for the third.
-            self.reset_subflow(subflow, ResetReason::MptcpSpecific);
+            self.refuse_join(subflow, ResetReason::MptcpSpecific);
             return false;
         };
         let expected = keys::join_hmac(
@@ -397,7 +397,7 @@ impl Connection {
             (Mib::MPTcpExtMPJoinAckHMacFailure, reason)
         };
         self.shared.counters.increment(counter);
-        self.reset_subflow(subflow, reason);
+        self.refuse_join(subflow, reason);
         false
     }
 
@@ -409,6 +409,7 @@ impl Connection {
         };
         if !multipath.confirmed {
             multipath.confirmed = true;
+            self.occasions.push(Occasion::Turn);
             self.path_manager_at = self.shared.now;
             self.deadline = self.deadline.min(self.path_manager_at);
         }
@@ -417,6 +418,19 @@ impl Connection {
     /// Resets one subflow and says why (RFC 8684 section 3.6).
     pub(super) fn reset_subflow(&mut self, subflow: usize, reason: ResetReason) {
         self.shared.counters.increment(Mib::MPTcpExtMPRstTx);
+        self.reset_because(subflow, reason);
+    }
+
+    /// Refuses a join at its third ACK; a listener does so without counting the option.
+    fn refuse_join(&mut self, subflow: usize, reason: ResetReason) {
+        if self.shared.config.profile.refuses_joins_at_listeners() {
+            self.reset_because(subflow, reason);
+        } else {
+            self.reset_subflow(subflow, reason);
+        }
+    }
+
+    fn reset_because(&mut self, subflow: usize, reason: ResetReason) {
         self.reset_with(
             subflow,
             MptcpOption::TcpRst {

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from polypath import Scenario, run, summary
+from polypath.scenario import ScenarioError
 
 APART = """
 duration = "6 s"
@@ -217,3 +218,42 @@ def test_an_interface_that_is_down_is_told_of_no_priority() -> None:
     first = '[[event]]\nat = "{}"\ninterface = "client:eth0"\n{}\n'
     ran = Ran(unused + first.format("2 s", "up = false") + first.format("3 s", "backup = true"))
     assert ran.count("client", "MPPrioTx") == 0
+
+
+def chosen(*endpoints: str) -> str:
+    given = ", ".join(f'"{each}"' for each in endpoints)
+    return ROUTED.replace('flags = "subflow"', f"endpoints = [{given}]")
+
+
+def test_an_endpoint_is_what_is_said_of_its_address() -> None:
+    ran = Ran(chosen("10.0.2.1 subflow"))
+    assert ran.established() == [("10.0.0.1", "10.0.3.2"), ("10.0.2.1", "10.0.3.2")]
+
+
+def test_joins_are_taken_at_the_port_of_an_announced_address() -> None:
+    text = SIGNALS.replace('flags = "signal"', 'endpoints = ["10.0.2.2 signal port 10100"]')
+    ran = Ran(text)
+    assert ran.count("server", "MPJoinAckRx") == 1
+    assert ran.established() == [("10.0.0.1", "10.0.1.2"), ("10.0.0.1", "10.0.2.2")]
+
+
+def test_a_peer_that_denies_its_first_address_is_joined_at_announced_ones_alone() -> None:
+    text = SIGNALS.replace("[host.server]", "[host.server]\nallow_join_initial_addr_port = false")
+    opens = text.replace('flags = "none"', 'flags = "subflow"')
+    assert Ran(opens).count("server", "MPJoinAckRx") == 2
+    silent = opens.replace('flags = "signal"', 'flags = "none"')
+    assert Ran(silent).count("server", "MPJoinSynRx") == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("10.0.2.1 signal fullmesh", "not both for signal and for fullmesh"),
+        ("10.0.2.1 subflow port 5000", "a port is of an address for signal"),
+        ("10.0.2.1 subfow", "'subfow' is none of"),
+        ("eth1 subflow", "'eth1' is no IP address"),
+    ],
+)
+def test_an_endpoint_that_the_kernel_would_refuse_is_refused(fault: str, said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        Scenario.parse(chosen(fault), "scenario.toml")

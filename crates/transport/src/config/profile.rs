@@ -4,7 +4,7 @@ use polypath_settings::{Parameter, choice};
 use serde::Serialize;
 
 use super::{Buffer, Config};
-use crate::{MILLISECOND, Nanos, SECOND};
+use crate::{MILLISECOND, Nanos};
 
 choice! {
     /// Which implementation to follow where specifications leave room or implementations differ.
@@ -163,10 +163,9 @@ impl Profile {
         self == Self::Linux
     }
 
-    /// How long a connection outlives its last subflow, so that another may join it: upstream Linux waits (net.mptcp.close_timeout), the
-    /// others end it at once.
-    pub(crate) fn close_timeout(self) -> Nanos {
-        if self == Self::Linux { 60 * SECOND } else { 0 }
+    /// Whether a connection outlives its last subflow for a while, so that another may join it (Linux net.mptcp.close_timeout), or ends at once.
+    pub(crate) fn outlives_subflows(self) -> bool {
+        self == Self::Linux
     }
 
     /// Repetitions of a SYN or SYN/ACK that leave the initial window as it is: none by RFC 5681 section 3.1, one in Linux since the initial

@@ -12,14 +12,14 @@ use crate::path_manager::{Action, Occasion, Pair, PmView, RemoteAddress};
 use crate::tcp::State;
 use crate::{CloseReason, EventKind, Mib, NEVER, Nanos};
 
-/// An announcement without echo is sent again so often, each time after twice as long, at first after the longest of the subflows'
-/// retransmission timeouts (Linux net/mptcp/pm.c `ADD_ADDR_RETRANS_MAX`, `mptcp_adjust_add_addr_timeout`).
+/// An announcement without echo is sent again so often, each time after twice as long (Linux net/mptcp/pm.c `ADD_ADDR_RETRANS_MAX`).
 const REPEATS: u32 = 3;
 
 /// An announcement whose echo is awaited.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingAddAddr {
     id: u8,
+    port: Option<u16>,
     repeat_at: Nanos,
     repeats: u32,
 }
@@ -99,6 +99,7 @@ impl Connection {
             addresses: &addresses,
             announced: &self.announced,
             most_announced: if self.may_announce { most } else { 0 },
+            denies_first: deny_initial,
         });
         let acts = !actions.is_empty();
         for action in actions {
@@ -108,9 +109,9 @@ impl Connection {
                 Action::Open(pair) => self.open_subflow(pair, Vec::new()),
                 Action::OpenVia(pair, gateways) => self.open_subflow(pair, gateways),
                 Action::Close(pair) => self.close_pair(pair),
-                Action::Announce(id) => {
+                Action::Announce { id, port } => {
                     self.may_announce = most > 1;
-                    self.announce(id, 0);
+                    self.announce(id, port, 0);
                 }
                 Action::Withdraw(id) => {
                     self.withdraw(id);
@@ -186,7 +187,7 @@ impl Connection {
             && !self.paths[subflow].potentially_failed
     }
 
-    fn announce(&mut self, id: u8, repeats: u32) {
+    fn announce(&mut self, id: u8, port: Option<u16>, repeats: u32) {
         let Some(local) = self.local.iter().find(|local| local.id == id) else {
             return;
         };
@@ -194,7 +195,13 @@ impl Connection {
             return;
         };
         let address = local.address;
-        let hmac = keys::add_addr_hmac(multipath.local_key, multipath.remote_key, id, address, 0);
+        let hmac = keys::add_addr_hmac(
+            multipath.local_key,
+            multipath.remote_key,
+            id,
+            address,
+            port.unwrap_or(0),
+        );
         self.shared.counters.increment(Mib::MPTcpExtAddAddrTx);
         if !self.announced.contains(&id) {
             self.announced.push(id);
@@ -203,7 +210,8 @@ impl Connection {
         if repeats < REPEATS {
             self.pending_add_addrs.push(PendingAddAddr {
                 id,
-                repeat_at: self.shared.now + self.connection_timeout(repeats),
+                port,
+                repeat_at: self.announcement_timeout(repeats),
                 repeats,
             });
         } else {
@@ -214,9 +222,18 @@ impl Connection {
             echo: false,
             address_id: id,
             address,
-            port: None,
+            port,
             hmac: Some(hmac),
         });
+    }
+
+    /// When an announcement without echo is sent again (`mptcp_adjust_add_addr_timeout`).
+    fn announcement_timeout(&self, repeats: u32) -> Nanos {
+        let most = self.shared.config.add_addr_timeout_ns;
+        if most == 0 {
+            return NEVER;
+        }
+        self.shared.now + (self.connection_timeout(0).min(most) << repeats)
     }
 
     pub(super) fn repeat_announcements(&mut self) {
@@ -226,7 +243,7 @@ impl Connection {
             .iter()
             .filter(|one| one.repeat_at <= now);
         for one in due.copied().collect::<Vec<_>>() {
-            self.announce(one.id, one.repeats + 1);
+            self.announce(one.id, one.port, one.repeats + 1);
         }
     }
 

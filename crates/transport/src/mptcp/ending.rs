@@ -88,7 +88,7 @@ impl Connection {
         if self.send.closed() && self.shared.receive.at_end() {
             self.end(CloseReason::Finished);
         } else if self.outlives_subflows() {
-            let at = self.shared.now + self.shared.config.profile.close_timeout();
+            let at = self.shared.now + self.shared.config.close_timeout_ns;
             self.orphaned.get_or_insert((at, reason));
         } else {
             self.end(reason);
@@ -98,7 +98,7 @@ impl Connection {
     /// Upstream Linux waits for another subflow while neither side has closed, and not after a fallback (`__mptcp_close_ssk`,
     /// `__mptcp_subflow_error_report`).
     fn outlives_subflows(&self) -> bool {
-        self.shared.config.profile.close_timeout() > 0
+        self.shared.config.profile.outlives_subflows()
             && self.session.multipath.is_some()
             && self.established
             && !self.send.closing()

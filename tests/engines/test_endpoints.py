@@ -220,6 +220,39 @@ def test_an_interface_that_is_down_is_told_of_no_priority() -> None:
     assert ran.count("client", "MPPrioTx") == 0
 
 
+def many(profile: str, addresses: int) -> Scenario:
+    links = "".join(
+        f'[link.l{number}]\nends = ["client", "r"]\nrate = "1 Mbps"\ndelay = "5 ms"\n' for number in range(addresses)
+    )
+    return Scenario.parse(
+        f"""
+duration = "3 s"
+[defaults]
+profile = "{profile}"
+path_manager = "fullmesh"
+[host.client]
+[host.server]
+[router.r]
+{links}
+[link.srv]
+ends = ["r", "server"]
+[[application]]
+kind = "bulk"
+duration = "2 s"
+""",
+        "many.toml",
+    )
+
+
+@pytest.mark.parametrize(("profile", "most"), [("mptcp.org", 8), ("rfc", 12)])
+def test_as_many_addresses_count_as_the_kernel_of_the_profile_has_bits_for(profile: str, most: int) -> None:
+    scenario = many(profile, 12)
+    assert len(summary(run(scenario))["connections"][0]["subflows"]) == most
+    said = [line for line in scenario.unused if "MPTCP_MAX_ADDR" in line]
+    assert len(said) == (most == 8)
+    assert not many(profile, 8).unused
+
+
 def chosen(*endpoints: str) -> str:
     given = ", ".join(f'"{each}"' for each in endpoints)
     return ROUTED.replace('flags = "subflow"', f"endpoints = [{given}]")

@@ -281,6 +281,15 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Addresses of a host that a connection of Multipath TCP takes at most, of IPv4 and of IPv6 each (mptcp.org `MPTCP_MAX_ADDR`, the width of its
+    /// bit fields).
+    pub(crate) fn most_addresses(self) -> usize {
+        match self {
+            Self::MptcpOrg => 8,
+            Self::Rfc | Self::Linux => usize::MAX,
+        }
+    }
+
     /// Whether a SYN/ACK that cannot be sent again for want of a route ends the handshake (Linux `reqsk_timer_handler`).
     pub(crate) fn needs_route_for_syn_ack(self) -> bool {
         self == Self::Linux

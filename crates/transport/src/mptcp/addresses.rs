@@ -136,8 +136,7 @@ impl Connection {
     /// Subflows beside the one that the connection began with, without those that the peer asked for and has not confirmed.
     pub(super) fn further_subflows(&self) -> usize {
         let further = self.subflows.iter().skip(1);
-        let counts =
-            |of: &&Subflow| of.is_open() && of.socket.state != State::SynReceived;
+        let counts = |of: &&Subflow| of.is_open() && of.socket.state != State::SynReceived;
         further.filter(counts).count()
     }
 
@@ -301,10 +300,14 @@ impl Connection {
             port,
             hmac: None,
         });
-        if self
-            .remote
-            .iter()
-            .all(|remote| remote.id != id && remote.address != address)
+        let family = |remote: &&RemoteAddress| remote.address.is_ipv4() == address.is_ipv4();
+        let room =
+            self.remote.iter().filter(family).count() < self.shared.config.profile.most_addresses();
+        if room
+            && self
+                .remote
+                .iter()
+                .all(|remote| remote.id != id && remote.address != address)
         {
             self.remote.push(RemoteAddress { id, address, port });
             self.shared.event(EventKind::AddressAdded { id, address });

@@ -87,7 +87,7 @@ pub struct Kept {
 
 impl Connection {
     fn new(host: Accept, tuple: Tuple, client: bool, now: Nanos) -> Result<Self, RegistryError> {
-        let local = host.local_addresses(tuple.local.ip());
+        let local = host.joinable_addresses(tuple.local.ip());
         let Accept {
             config,
             addresses: _,

@@ -250,6 +250,10 @@ settings! {
         /// (net.mptcp.close_timeout).
         #[serde(default = "time_wait")]
         close_timeout_ns: Nanos as Time.only(TCP).seldom() = 60 * SECOND,
+        /// After how many periods of the connection's timer without a sign of its peer a subflow takes no more data in the profile
+        /// `linux` (net.mptcp.stale_loss_cnt); 0: after none.
+        #[serde(default = "stale_losses")]
+        stale_loss_cnt: u32 as Integer.at_most(1000).only(TCP).seldom() = 4,
         /// Which path of Multipath QUIC carries acknowledgements that travel alone: the one that they are about, the one of
         /// lowest RTT, or the one that the packet scheduler gives them.
         #[serde(default, deserialize_with = "or_default")]
@@ -308,6 +312,10 @@ fn longest_timeout() -> Nanos {
 /// Linux `TCP_TIMEWAIT_LEN`.
 fn time_wait() -> Nanos {
     60 * SECOND
+}
+
+fn stale_losses() -> u32 {
+    4
 }
 
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(

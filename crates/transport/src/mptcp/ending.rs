@@ -162,9 +162,7 @@ impl Connection {
             let over = |socket: &Socket| matches!(socket.state, State::Closed | State::TimeWait);
             if self.sockets().any(over)
                 && self.subflows.iter().all(|subflow| {
-                    over(&subflow.socket)
-                        || subflow.socket.lingers()
-                        || subflow.closed_at.is_some()
+                    over(&subflow.socket) || subflow.socket.lingers() || subflow.closed_at.is_some()
                 })
             {
                 return self.end(CloseReason::Finished);

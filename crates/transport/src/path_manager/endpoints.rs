@@ -113,7 +113,11 @@ fn endpoint(text: &str) -> Result<Endpoint, String> {
                 let number = port.parse().ok().filter(|&number| number > 0);
                 found.port = Some(number.ok_or_else(|| format!("'{port}' is no port"))?);
             }
-            other => return Err(format!("'{other}' is none of subflow, signal, fullmesh, port")),
+            other => {
+                return Err(format!(
+                    "'{other}' is none of subflow, signal, fullmesh, port"
+                ));
+            }
         }
     }
     let Flags {
@@ -199,7 +203,10 @@ impl Endpoints {
             port: None,
         });
         let chosen = self.chosen.iter().filter_map(|it| {
-            let local = view.local.iter().find(|local| local.address == it.address)?;
+            let local = view
+                .local
+                .iter()
+                .find(|local| local.address == it.address)?;
             Some(Own {
                 local,
                 flags: it.flags,
@@ -235,8 +242,7 @@ impl Endpoints {
     /// `mptcp_pm_nl_check_work_pending`
     fn has_work(&self, opening: &Opening) -> bool {
         let anything = |flags: &Flags| flags.subflow || flags.signal;
-        opening.further != self.most_subflows
-            && self.next_untried(opening.view, anything).is_some()
+        opening.further != self.most_subflows && self.next_untried(opening.view, anything).is_some()
     }
 
     /// The peer takes no joins at its first address, and the limits are as they are by default: an announced address gets subflows
@@ -371,7 +377,11 @@ impl Endpoints {
             let preferred = view.ways.prefer(local.address, remote.address);
             preferred.unwrap_or(local.up)
         });
-        routed.filter(|local| local.up).cloned().into_iter().collect()
+        routed
+            .filter(|local| local.up)
+            .cloned()
+            .into_iter()
+            .collect()
     }
 
     fn for_subflows(&self, id: u8, view: &PmView) -> bool {

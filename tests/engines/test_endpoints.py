@@ -290,3 +290,10 @@ def test_a_peer_that_denies_its_first_address_is_joined_at_announced_ones_alone(
 def test_an_endpoint_that_the_kernel_would_refuse_is_refused(fault: str, said: str) -> None:
     with pytest.raises(ScenarioError, match=said):
         Scenario.parse(chosen(fault), "scenario.toml")
+
+
+@pytest.mark.parametrize(("side", "reverse"), [("client", "false"), ("server", "true")])
+def test_an_application_that_aborts_closes_fast(side: str, reverse: str) -> None:
+    ran = Ran(ROUTED.replace('duration = "8 s"', f'duration = "2 s"\nabort = true\nreverse = {reverse}'))
+    assert ran.count(side, "MPFastcloseTx") == ran.count(side, "MPRstTx") == 3
+    assert ran.connection["bytes"] > 0

@@ -246,6 +246,10 @@ impl Io<'_> {
         self.connection.close(self.now);
     }
 
+    fn abort(&mut self) {
+        self.connection.abort(self.now);
+    }
+
     /// Another bidirectional stream of QUIC, if the peer admits one.
     fn open(&mut self) -> Option<u64> {
         self.connection.quic_mut()?.open(true)

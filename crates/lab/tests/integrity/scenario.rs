@@ -401,6 +401,7 @@ fn work(draw: &mut Draw, index: usize) -> Work {
                 },
                 reverse,
                 reverse_bytes: None,
+                abort: false,
             })
         }
         "stream" => Work::Stream(Stream {

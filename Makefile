@@ -14,6 +14,7 @@
 # make quic-outages  10,000 transfers over Multipath QUIC whose paths go dark, CASES=n of them from FIRST=n on; a minute or two (docs/campaign.md)
 # make packetdrill PACKETDRILL=FOLDER  packetdrill's scripts against our endpoints and the kernel of engine linux; you have built it there (docs/conformance.md)
 # make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
+# make joins  the cases of the kernel's selftest mptcp_join.sh on the simulator and on the kernel of engine linux (docs/joins.md)
 # make metamorphic  20,000 random scenarios, each run again after a change without effect (docs/metamorphic.md); SCENARIOS=n from FIRST=n on
 # make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (docs/sabotage.md); TIMES=n
 # make hostile  every command on hostile machines: full disks, no rights, closed streams (docs/hostile.md); needs root for some
@@ -37,7 +38,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .PHONY: demo test build web wheel wheel-test kernel soak campaign quic-outages beside sabotage hostile docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
-    kernel-tools web-tools packetdrill interop metamorphic mutants steady \
+    kernel-tools web-tools packetdrill interop joins metamorphic mutants steady \
     lint-rust test-rust lint-python test-python test-speed
 
 demo: build
@@ -192,6 +193,9 @@ beside: SCENARIOS = 1330
 beside: kernel
 	@cargo build --locked --quiet -p polypath-lab --example campaign
 	@$(BIN)/python -m tests.beside --count $(SCENARIOS) --first $(FIRST) --out docs/beside.md
+
+joins: kernel
+	@$(BIN)/python -m tests.joins --out docs/joins.md
 
 metamorphic: SCENARIOS = 20000
 metamorphic: build

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from polypath import Scenario, run, summary
+from polypath.scenario import ScenarioError
 
 APART = """
 duration = "6 s"
@@ -94,7 +95,7 @@ def limited(most: int) -> str:
 def test_the_accepting_side_takes_as_many_joins_as_its_limit_says(most: int) -> None:
     ran = Ran(limited(most))
     assert ran.count("server", "MPJoinRejected") == 2 - most
-    assert ran.count("client", "MPRstRx") == 2 - most
+    assert ran.count("client", "MPRstTx") == 2 - most
     assert ran.connection["goodput_mbps"] == pytest.approx(9.3 * (1 + most), rel=0.05)
 
 
@@ -194,3 +195,105 @@ def test_an_interface_that_becomes_a_backup_is_told_on_the_first_of_its_subflows
     ran = Ran(MESH.replace("linux", profile))
     assert ran.count("server", "MPPrioTx") == ran.count("client", "MPPrioRx") == told
     assert [subflow["backup"] for subflow in ran.connection["subflows"]].count(True) == told
+
+
+def test_a_subflow_of_a_withdrawn_address_ends_without_a_reset_upstream() -> None:
+    gone = ROUTED + '[[event]]\nat = "2 s"\ninterface = "client:eth1"\nup = false\n'
+    ran = Ran(gone)
+    assert ran.count("client", "RmAddrTx") == ran.count("client", "RmSubflow") == ran.count("server", "RmAddr") == 1
+    assert ran.count("server", "MPRstTx") == 0
+    assert ran.count("client", "MPTCPRetrans") == 0
+    others = Ran(gone.replace('profile = "linux"', 'profile = "rfc"'))
+    assert others.count("server", "MPRstTx") == 1
+
+
+def test_nothing_is_told_of_an_address_that_was_not_used_or_announced() -> None:
+    unused = ROUTED.replace('flags = "subflow"', 'flags = "none"')
+    gone = '[[event]]\nat = "2 s"\ninterface = "client:eth1"\nup = false\n'
+    assert Ran(unused + gone).count("client", "RmAddrTx") == 0
+
+
+def test_an_interface_that_is_down_is_told_of_no_priority() -> None:
+    unused = ROUTED.replace('flags = "subflow"', 'flags = "none"')
+    first = '[[event]]\nat = "{}"\ninterface = "client:eth0"\n{}\n'
+    ran = Ran(unused + first.format("2 s", "up = false") + first.format("3 s", "backup = true"))
+    assert ran.count("client", "MPPrioTx") == 0
+
+
+def many(profile: str, addresses: int) -> Scenario:
+    links = "".join(
+        f'[link.l{number}]\nends = ["client", "r"]\nrate = "1 Mbps"\ndelay = "5 ms"\n' for number in range(addresses)
+    )
+    return Scenario.parse(
+        f"""
+duration = "3 s"
+[defaults]
+profile = "{profile}"
+path_manager = "fullmesh"
+[host.client]
+[host.server]
+[router.r]
+{links}
+[link.srv]
+ends = ["r", "server"]
+[[application]]
+kind = "bulk"
+duration = "2 s"
+""",
+        "many.toml",
+    )
+
+
+@pytest.mark.parametrize(("profile", "most"), [("mptcp.org", 8), ("rfc", 12)])
+def test_as_many_addresses_count_as_the_kernel_of_the_profile_has_bits_for(profile: str, most: int) -> None:
+    scenario = many(profile, 12)
+    assert len(summary(run(scenario))["connections"][0]["subflows"]) == most
+    said = [line for line in scenario.unused if "MPTCP_MAX_ADDR" in line]
+    assert len(said) == (most == 8)
+    assert not many(profile, 8).unused
+
+
+def chosen(*endpoints: str) -> str:
+    given = ", ".join(f'"{each}"' for each in endpoints)
+    return ROUTED.replace('flags = "subflow"', f"endpoints = [{given}]")
+
+
+def test_an_endpoint_is_what_is_said_of_its_address() -> None:
+    ran = Ran(chosen("10.0.2.1 subflow"))
+    assert ran.established() == [("10.0.0.1", "10.0.3.2"), ("10.0.2.1", "10.0.3.2")]
+
+
+def test_joins_are_taken_at_the_port_of_an_announced_address() -> None:
+    text = SIGNALS.replace('flags = "signal"', 'endpoints = ["10.0.2.2 signal port 10100"]')
+    ran = Ran(text)
+    assert ran.count("server", "MPJoinAckRx") == 1
+    assert ran.established() == [("10.0.0.1", "10.0.1.2"), ("10.0.0.1", "10.0.2.2")]
+
+
+def test_a_peer_that_denies_its_first_address_is_joined_at_announced_ones_alone() -> None:
+    text = SIGNALS.replace("[host.server]", "[host.server]\nallow_join_initial_addr_port = false")
+    opens = text.replace('flags = "none"', 'flags = "subflow"')
+    assert Ran(opens).count("server", "MPJoinAckRx") == 2
+    silent = opens.replace('flags = "signal"', 'flags = "none"')
+    assert Ran(silent).count("server", "MPJoinSynRx") == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("10.0.2.1 signal fullmesh", "not both for signal and for fullmesh"),
+        ("10.0.2.1 subflow port 5000", "a port is of an address for signal"),
+        ("10.0.2.1 subfow", "'subfow' is none of"),
+        ("eth1 subflow", "'eth1' is no IP address"),
+    ],
+)
+def test_an_endpoint_that_the_kernel_would_refuse_is_refused(fault: str, said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        Scenario.parse(chosen(fault), "scenario.toml")
+
+
+@pytest.mark.parametrize(("side", "reverse"), [("client", "false"), ("server", "true")])
+def test_an_application_that_aborts_closes_fast(side: str, reverse: str) -> None:
+    ran = Ran(ROUTED.replace('duration = "8 s"', f'duration = "2 s"\nabort = true\nreverse = {reverse}'))
+    assert ran.count(side, "MPFastcloseTx") == ran.count(side, "MPRstTx") == 3
+    assert ran.connection["bytes"] > 0

@@ -15,7 +15,7 @@ Run = Callable[..., Recording]
 COUNTED = (
     *("MPCapableSYNTX", "MPJoinSynRx", "MPJoinSynBackupRx", "MPJoinSynAckRx", "MPJoinSynAckBackupRx", "MPJoinAckRx"),
     *("MPJoinRejected", "AddAddr", "AddAddrTx", "EchoAdd", "EchoAddTx", "RmAddr", "RmAddrTx", "RmSubflow"),
-    *("MPPrioTx", "MPPrioRx"),
+    *("MPPrioTx", "MPPrioRx", "MPRstTx", "MPRstRx"),
 )
 
 #: Several round trips, in nanoseconds.
@@ -68,6 +68,9 @@ SIGNALS, MESH = 'flags = "signal", subflows = 8', 'flags = "fullmesh", subflows 
 TAKES = f"{NONE}, add_addr_accepted = 8"
 
 
+GONE = 'interface = "client:eth1"\nup = '
+
+
 def _gone(interface: str) -> tuple[str, str]:
     change = f'interface = "client:{interface}"\nup = '
     return f"{change}false", f"{change}true"
@@ -85,6 +88,8 @@ CASES: Mapping[str, Case] = {
     "signals": Case(TAKES, SIGNALS, ends=(1, 3), reverse=True),
     "signals-at-limit": Case(TAKES, 'flags = "signal", subflows = 0', ends=(1, 3)),
     "signals-and-opens": Case(TAKES, 'flags = "signal subflow", subflows = 8', ends=(1, 3), reverse=True),
+    "unused-back": Case(NONE, NONE, ends=(2, 1), then=_gone("eth1")),
+    "down-is-backup": Case(OPENS, NONE, ends=(2, 1), then=(f"{GONE}false", 'interface = "client:eth1"\nbackup = true')),
     "becomes-backup": Case(OPENS, NONE, ends=(2, 1), then=('interface = "client:eth1"\nbackup = true', "")),
 }
 

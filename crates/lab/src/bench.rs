@@ -326,6 +326,7 @@ impl Builder {
                 size_bytes: None,
                 reverse: false,
                 reverse_bytes: None,
+                abort: false,
             }),
         });
     }

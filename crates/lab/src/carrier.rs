@@ -63,6 +63,14 @@ impl Carrier {
         either!(self, it => it.close(now));
     }
 
+    /// Ends both directions at once; over QUIC, where no application asks for it, as [`Self::close`] does.
+    pub fn abort(&mut self, now: Nanos) {
+        match self {
+            Self::Tcp(it) => it.abort(now),
+            Self::Quic(it) => it.close(now),
+        }
+    }
+
     pub fn cancel_writes(&mut self) -> u64 {
         either!(self, it => it.cancel_writes())
     }

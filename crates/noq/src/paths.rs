@@ -130,6 +130,7 @@ impl Paths {
             announced: &[],
             // QUIC has no frame that tells a peer of an address.
             most_announced: 0,
+            denies_first: false,
         });
         let wake = ready_at.saturating_add(self.manager.wake());
         self.wake = if wake > now { wake } else { NEVER };
@@ -152,7 +153,7 @@ impl Paths {
                     let of = self.between(lanes, pair).into_iter();
                     wishes.status.extend(of.map(|path| (path, backup)));
                 }
-                Action::Announce(_) => {}
+                Action::Announce { .. } => {}
             }
         }
         wishes.acted = !wishes.abandon.is_empty() || !wishes.status.is_empty();

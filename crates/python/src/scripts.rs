@@ -519,7 +519,7 @@ fn decode(action: &Bound<'_, PyAny>, view: &PmView) -> PyResult<Action> {
         found.map_or_else(|| pair(from, to), |(pair, _)| Ok(*pair))
     };
     match (&texts[..], &words[texts.len()..]) {
-        (["announce", own], []) => Ok(Action::Announce(local(own)?)),
+        (["announce", own], []) => Ok(Action::announce(local(own)?)),
         (["withdraw", own], []) => Ok(Action::Withdraw(local(own)?)),
         (["open", _, _], _) if !view.opens => Err(PyValueError::new_err(format!(
             "over Multipath QUIC the client opens paths (RFC 10069 section 3.1), and this is the server, in {}",

@@ -28,6 +28,20 @@ pub struct Accept {
 }
 
 impl Accept {
+    /// Those that a connection of Multipath TCP takes.
+    pub(crate) fn joinable_addresses(&self, first: IpAddr) -> Vec<LocalAddress> {
+        let most = self.config.profile.most_addresses();
+        let mut counts = [0; 2];
+        let mut taken = |local: &LocalAddress| {
+            let count = &mut counts[usize::from(local.address.is_ipv6())];
+            *count += 1;
+            *count <= most
+        };
+        let mut local = self.local_addresses(first);
+        local.retain(&mut taken);
+        local
+    }
+
     /// The host's addresses with the ids that a connection from `first` gives them. Of more than 255 the rest have none (RFC 8684 section
     /// 3.2: eight bits).
     pub fn local_addresses(&self, first: IpAddr) -> Vec<LocalAddress> {

@@ -135,6 +135,17 @@ class Bulk(MeasuredApplication):
         return self
 
     @model_validator(mode="after")
+    def _aborted(self) -> Bulk:
+        if not self.abort:
+            return self
+        if self.transport in QUIC:
+            raise fault("an application aborts over Multipath TCP or TCP", at=("abort",))
+        for key in ("size", "arrivals", "program"):
+            if getattr(self, key):
+                raise fault(f"a transfer that is aborted at its end has no '{key}'; leave one of them out", at=(key,))
+        return self
+
+    @model_validator(mode="after")
     def _flows(self) -> Bulk:
         if self.arrivals is not None and self.count > 1:
             raise fault("'arrivals' says how many connections there are; leave 'count' out", at=("count",))

@@ -1,9 +1,10 @@
-"""Settings that change nothing, because no application's transport knows them."""
+"""Settings and addresses that change nothing, because no application's transport knows them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from polypath.scenario.addresses import left_out
 from polypath.scenario.quic import without_effect
 from polypath.scenario.stack import Stack, settings
 from polypath.scenario.tables import Tables, between_hosts, commands
@@ -22,7 +23,7 @@ def unused(written: Tables, resolved: Tables) -> list[str]:
     found = list(_of(written.defaults, "[defaults]", everywhere))
     for name, host in written.host.items():
         found += _of(host, f"[host.{name}]", of_host.get(name, set()))
-    return found
+    return [*found, *left_out(resolved, of_host)]
 
 
 def _of(stack: Stack, table: str, over: Iterable[str]) -> Iterator[str]:

@@ -22,6 +22,10 @@ model! {
         /// How much the server sends at the same time, while the client sends `size`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reverse_bytes: Option<u64> as Depth.called("reverse_size").seldom() = Absent(()),
+        /// Its sender aborts the connection at the end of `duration` in place of closing it: by MP_FASTCLOSE (RFC 8684 section 3.5),
+        /// over plain TCP by a reset.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        abort: bool as Boolean.seldom() = Boolean(false),
     }
 }
 
@@ -46,6 +50,7 @@ struct Bulk {
     /// What the other end sends meanwhile.
     back: Option<u64>,
     ends_at: Option<Nanos>,
+    aborts: bool,
     state: State,
 }
 
@@ -63,6 +68,7 @@ impl Bulk {
             size: config.size_bytes,
             back: config.reverse_bytes,
             ends_at: config.duration_ns.map(|duration| start + duration),
+            aborts: config.abort,
             state: State::Waiting,
         }
     }
@@ -82,6 +88,9 @@ impl Bulk {
         }
         if self.state != State::Done && self.ends_at.is_some_and(|at| io.due(at)) {
             self.state = State::Done;
+            if self.aborts {
+                return io.abort();
+            }
             io.connection.cancel_writes();
             io.close();
         }

@@ -90,6 +90,10 @@ impl Io<'_> {
         self.connection.close(self.now);
     }
 
+    pub fn abort(&mut self) {
+        self.connection.abort(self.now);
+    }
+
     /// Another bidirectional stream of QUIC, if the peer admits one.
     pub fn open(&mut self) -> Option<u64> {
         self.connection.quic_mut()?.open(true)

@@ -600,7 +600,9 @@ impl Simulation {
             if let EventKind::ConnectionClosed(reason) = event.kind {
                 endpoint.ended_at = Some(event.at);
                 let (application, side) = (endpoint.application, endpoint.side);
-                let failed = reason != CloseReason::Finished && side == Side::Client;
+                // Of an abort the other end is still to hear.
+                let ends = matches!(reason, CloseReason::Finished | CloseReason::Aborted);
+                let failed = !ends && side == Side::Client;
                 let peer = &self.endpoints[index ^ 1];
                 if failed || peer.ended_at.is_some() {
                     self.finish_application(application);

@@ -154,7 +154,7 @@ impl Simulation {
         let Some(index) = named.filter(|&index| self.holds_token(index)) else {
             return self.refuse(opening.flow, opening.syn, Refusal::UnknownToken);
         };
-        if self.takes_joins_at_listeners(index) && self.listener(opening).is_none() {
+        if self.needs_listener(index, opening) && self.listener(opening).is_none() {
             return self.refuse(opening.flow, opening.syn, Refusal::Unheard);
         }
         self.number_subflows(index);
@@ -185,10 +185,13 @@ impl Simulation {
         })
     }
 
-    /// Whether an MP_JOIN needs a listener at its port, as any other SYN, although the token says whose it is.
-    fn takes_joins_at_listeners(&self, index: usize) -> bool {
+    /// Whether an MP_JOIN needs a server at its port, as any other SYN, although the token says whose it is.
+    fn needs_listener(&self, index: usize, opening: &Opening<'_>) -> bool {
         let connection = self.endpoints[index].tcp();
-        connection.is_some_and(|connection| connection.config().profile.joins_at_listeners())
+        connection.is_some_and(|connection| {
+            connection.config().profile.joins_at_listeners()
+                && !connection.listens(opening.tuple.local)
+        })
     }
 
     fn take_syn(&mut self, opening: &Opening<'_>) {

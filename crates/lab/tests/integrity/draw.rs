@@ -18,6 +18,9 @@ pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 200, 0, 1);
 /// The parameter of schedulers that says whether data waits for pacers.
 pub const PACER: &str = "waits_for_pacer";
 
+/// The parameter of path manager `endpoints` that names addresses.
+pub const ENDPOINTS: &str = "endpoints";
+
 pub struct Draw(Pcg64Mcg);
 
 impl Draw {
@@ -64,7 +67,9 @@ impl Draw {
         let declared = entry["parameters"].as_array().cloned().unwrap_or_default();
         let mut parameters = Map::new();
         // What came later is drawn apart, so that it does not shift the rest.
-        let earlier = declared.iter().filter(|each| each["name"] != PACER);
+        let later = [PACER, ENDPOINTS];
+        let earlier = declared.iter();
+        let earlier = earlier.filter(|each| !later.iter().any(|name| each["name"] == **name));
         for parameter in earlier {
             if let Some(value) = self.maybe(0.5, |draw| draw.parameter(parameter)) {
                 parameters.insert(text(&parameter["name"]), value);

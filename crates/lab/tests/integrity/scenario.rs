@@ -8,9 +8,10 @@ use polypath_lab::plan::{
     Streams, Tls, Transport, Video, VideoRule, Work,
 };
 use polypath_transport::{MtuProbing, Profile, WindowReduction};
+use serde_json::Value;
 
 use crate::air;
-use crate::draw::{Draw, MS, SECOND, entries};
+use crate::draw::{Draw, ENDPOINTS, MS, SECOND, entries};
 use crate::network::{Size, later_queue, loss, network, queue, stack};
 use crate::over_quic;
 
@@ -84,6 +85,7 @@ impl Scenario {
         if seed >= over_quic::FIRST {
             over_quic::turn(&mut plan, seed);
         }
+        name_endpoints(&mut Draw::of(seed, "endpoints"), &mut plan);
         add_controller(&mut Draw::of(seed, "controller"), &mut plan);
         if seed % over_quic::FIRST >= LATER_QUEUES {
             add_later_queues(&mut Draw::of(seed, "queues"), &mut plan);
@@ -102,6 +104,33 @@ fn mesh(plan: &mut Plan) {
             name: "fullmesh".into(),
             parameters: Default::default(),
         };
+    }
+}
+
+/// On half of the hosts with path manager `endpoints`, some addresses are endpoints, each with flags of its own.
+fn name_endpoints(draw: &mut Draw, plan: &mut Plan) {
+    for node in &mut plan.nodes {
+        let addresses = node.interfaces.iter().flat_map(|it| &it.addresses);
+        let manager = node.stack.as_mut().map(|it| &mut it.config.path_manager);
+        let Some(manager) = manager.filter(|it| it.name == ENDPOINTS && draw.chance(0.5)) else {
+            continue;
+        };
+        let kinds = [
+            "",
+            "subflow",
+            "signal",
+            "subflow signal",
+            "subflow fullmesh",
+            "signal port 10100",
+        ];
+        let lines: Vec<Value> = addresses
+            .filter_map(|address| {
+                draw.maybe(0.7, |draw| {
+                    format!("{address} {}", draw.pick(&kinds)).into()
+                })
+            })
+            .collect();
+        manager.parameters.insert(ENDPOINTS.into(), lines.into());
     }
 }
 
@@ -372,6 +401,7 @@ fn work(draw: &mut Draw, index: usize) -> Work {
                 },
                 reverse,
                 reverse_bytes: None,
+                abort: false,
             })
         }
         "stream" => Work::Stream(Stream {

@@ -8,12 +8,12 @@ use super::announcement::PendingAddAddr;
 use super::connection::Connection;
 use super::keys;
 use super::session::Multipath;
+use super::subflow::Subflow;
 use crate::path_manager::{Action, Occasion, Pair, PmView, RemoteAddress};
 use crate::tcp::State;
-use crate::{EventKind, Mib, NEVER, Nanos};
+use crate::{CloseReason, EventKind, Mib, NEVER, Nanos};
 
-/// An announcement without echo is sent again so often, each time after twice as long, at first after the longest of the subflows'
-/// retransmission timeouts (Linux net/mptcp/pm.c `ADD_ADDR_RETRANS_MAX`, `mptcp_adjust_add_addr_timeout`).
+/// An announcement without echo is sent again so often, each time after twice as long (Linux net/mptcp/pm.c `ADD_ADDR_RETRANS_MAX`).
 const REPEATS: u32 = 3;
 
 impl Connection {
@@ -61,7 +61,7 @@ impl Connection {
         let deny_initial = multipath.deny_join_initial;
         let ready_at = *self.ready_at.get_or_insert(self.shared.now);
         let open = self.subflows.iter();
-        let open = open.filter(|subflow| subflow.socket.state != State::Closed);
+        let open = open.filter(|subflow| subflow.is_open());
         let (subflows, addresses): (Vec<Pair>, Vec<_>) = open
             .map(|subflow| {
                 let pair = Pair {
@@ -91,6 +91,7 @@ impl Connection {
             addresses: &addresses,
             announced: &self.announced,
             most_announced: if self.may_announce { most } else { 0 },
+            denies_first: deny_initial,
         });
         let acts = !actions.is_empty();
         for action in actions {
@@ -100,9 +101,9 @@ impl Connection {
                 Action::Open(pair) => self.open_subflow(pair, Vec::new()),
                 Action::OpenVia(pair, gateways) => self.open_subflow(pair, gateways),
                 Action::Close(pair) => self.close_pair(pair),
-                Action::Announce(id) => {
+                Action::Announce { id, port } => {
                     self.may_announce = most > 1;
-                    self.announce(id, 0);
+                    self.announce(id, port, 0);
                 }
                 Action::Withdraw(id) => {
                     self.withdraw(id);
@@ -110,9 +111,15 @@ impl Connection {
                 Action::Priority { pair, backup } => self.prioritise(pair, backup),
             }
         }
-        self.path_manager_at = match self.path_manager.wake() {
+        let wake = match self.path_manager.wake() {
             NEVER => NEVER,
             wake => ready_at.saturating_add(wake),
+        };
+        // What came in between does not take the place of what it is to be asked for already.
+        self.path_manager_at = if self.occasions.is_empty() {
+            wake
+        } else {
+            self.path_manager_at.min(wake)
         };
         self.deadline = self.deadline.min(self.path_manager_at);
         acts
@@ -120,9 +127,9 @@ impl Connection {
 
     /// Subflows beside the one that the connection began with, without those that the peer asked for and has not confirmed.
     pub(super) fn further_subflows(&self) -> usize {
-        let further = self.sockets().skip(1);
-        let counts = |state: State| !matches!(state, State::Closed | State::SynReceived);
-        further.filter(|socket| counts(socket.state)).count()
+        let further = self.subflows.iter().skip(1);
+        let counts = |of: &&Subflow| of.is_open() && of.socket.state != State::SynReceived;
+        further.filter(counts).count()
     }
 
     /// It is the next address's turn.
@@ -171,7 +178,7 @@ impl Connection {
             && !self.paths[subflow].potentially_failed
     }
 
-    fn announce(&mut self, id: u8, repeats: u32) {
+    fn announce(&mut self, id: u8, port: Option<u16>, repeats: u32) {
         let Some(local) = self.local.iter().find(|local| local.id == id) else {
             return;
         };
@@ -179,7 +186,13 @@ impl Connection {
             return;
         };
         let address = local.address;
-        let hmac = keys::add_addr_hmac(multipath.local_key, multipath.remote_key, id, address, 0);
+        let hmac = keys::add_addr_hmac(
+            multipath.local_key,
+            multipath.remote_key,
+            id,
+            address,
+            port.unwrap_or(0),
+        );
         self.shared.counters.increment(Mib::MPTcpExtAddAddrTx);
         if !self.announced.contains(&id) {
             self.announced.push(id);
@@ -188,7 +201,8 @@ impl Connection {
         if repeats < REPEATS {
             self.pending_add_addrs.push(PendingAddAddr {
                 id,
-                repeat_at: self.shared.now + self.connection_timeout(repeats),
+                port,
+                repeat_at: self.announcement_timeout(repeats),
                 repeats,
             });
         } else {
@@ -199,9 +213,18 @@ impl Connection {
             echo: false,
             address_id: id,
             address,
-            port: None,
+            port,
             hmac: Some(hmac),
         });
+    }
+
+    /// When an announcement without echo is sent again (`mptcp_adjust_add_addr_timeout`).
+    fn announcement_timeout(&self, repeats: u32) -> Nanos {
+        let most = self.shared.config.add_addr_timeout_ns;
+        if most == 0 {
+            return NEVER;
+        }
+        self.shared.now + (self.connection_timeout(0).min(most) << repeats)
     }
 
     pub(super) fn repeat_announcements(&mut self) {
@@ -211,7 +234,7 @@ impl Connection {
             .iter()
             .filter(|one| one.repeat_at <= now);
         for one in due.copied().collect::<Vec<_>>() {
-            self.announce(one.id, one.repeats + 1);
+            self.announce(one.id, one.port, one.repeats + 1);
         }
     }
 
@@ -269,10 +292,14 @@ impl Connection {
             port,
             hmac: None,
         });
-        if self
-            .remote
-            .iter()
-            .all(|remote| remote.id != id && remote.address != address)
+        let family = |remote: &&RemoteAddress| remote.address.is_ipv4() == address.is_ipv4();
+        let room =
+            self.remote.iter().filter(family).count() < self.shared.config.profile.most_addresses();
+        if room
+            && self
+                .remote
+                .iter()
+                .all(|remote| remote.id != id && remote.address != address)
         {
             self.remote.push(RemoteAddress { id, address, port });
             self.shared.event(EventKind::AddressAdded { id, address });
@@ -298,10 +325,14 @@ impl Connection {
             self.shared.event(EventKind::AddressRemoved { id });
             let mut closed = false;
             for subflow in 0..self.subflows.len() {
-                if self.subflows[subflow].remote_id == id
-                    && self.subflows[subflow].socket.state != State::Closed
-                {
-                    closed |= self.subflows[subflow].opened_here;
+                let own = &self.subflows[subflow];
+                if own.remote_id != id || !own.is_open() {
+                    continue;
+                }
+                closed |= own.opened_here;
+                if self.shared.config.profile.finishes_withdrawn_subflows() {
+                    self.leave_subflow(subflow, CloseReason::Reset);
+                } else {
                     self.reset_subflow(subflow, ResetReason::Unspecified);
                 }
             }
@@ -330,15 +361,19 @@ impl Connection {
     /// Changes whether subflows from `address` are backups and tells the peer (MP_PRIO): later ones, and those that the profile says.
     pub fn set_backup(&mut self, address: IpAddr, backup: bool, now: Nanos) {
         self.shared.now = now;
-        for local in self
-            .local
-            .iter_mut()
-            .filter(|local| local.address == address)
-        {
-            local.backup = backup;
+        let elsewhere = self.local.iter().any(|local| local.up);
+        let Some(local) = (self.local.iter_mut()).find(|local| local.address == address) else {
+            return;
+        };
+        local.backup = backup;
+        if !local.up && elsewhere {
+            // It left the connection as it went down, so that nothing is told of it.
+            return;
         }
         let from = self.subflows.iter().map(|subflow| {
-            subflow.tuple.local.ip() == address && subflow.socket.state.synchronised()
+            subflow.tuple.local.ip() == address
+                && subflow.is_open()
+                && subflow.socket.state.synchronised()
         });
         let from = from.enumerate().filter(|(_, from)| *from);
         let most = if self.shared.config.profile.prioritises_first_alone() {
@@ -390,7 +425,8 @@ impl Connection {
         self.housekeep();
     }
 
-    /// Closes the subflows from a local address and tells the peer on another one that it is gone. False: no other works, and nothing is done.
+    /// Closes the subflows from a local address and tells the peer on another one that it is gone, where the peer knows of it. False: no other
+    /// works, and nothing is done.
     fn withdraw(&mut self, id: u8) -> bool {
         let Some(address) = self
             .local
@@ -403,21 +439,31 @@ impl Connection {
         if self.session.multipath.is_none() || !self.works_without(address) {
             return false;
         }
-        for subflow in 0..self.subflows.len() {
-            if self.subflows[subflow].tuple.local.ip() == address
-                && self.subflows[subflow].socket.state != State::Closed
-            {
-                self.shared.counters.increment(Mib::MPTcpExtRmSubflow);
+        let from = |own: &Subflow| own.tuple.local.ip() == address && own.is_open();
+        let all = self.subflows.iter().enumerate();
+        let leaving: Vec<usize> = all
+            .filter(|(_, own)| from(own))
+            .map(|(subflow, _)| subflow)
+            .collect();
+        let announced = id != 0 && self.announced.contains(&id);
+        let finishes = self.shared.config.profile.finishes_withdrawn_subflows();
+        for &subflow in &leaving {
+            self.shared.counters.increment(Mib::MPTcpExtRmSubflow);
+            if finishes {
+                self.leave_subflow(subflow, CloseReason::Reset);
+            } else {
                 self.reinject(subflow);
                 self.close_subflow(subflow);
             }
         }
         self.announced.retain(|other| *other != id);
         self.pending_add_addrs.retain(|other| other.id != id);
-        self.shared.counters.increment(Mib::MPTcpExtRmAddrTx);
-        self.send_option(MptcpOption::RemoveAddr {
-            address_ids: vec![id],
-        });
+        if announced || !leaving.is_empty() || !finishes {
+            self.shared.counters.increment(Mib::MPTcpExtRmAddrTx);
+            self.send_option(MptcpOption::RemoveAddr {
+                address_ids: vec![id],
+            });
+        }
         true
     }
 

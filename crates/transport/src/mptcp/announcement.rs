@@ -6,6 +6,7 @@ use crate::Nanos;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingAddAddr {
     pub id: u8,
+    pub port: Option<u16>,
     pub repeat_at: Nanos,
     pub repeats: u32,
 }

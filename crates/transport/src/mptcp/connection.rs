@@ -4,7 +4,7 @@
 //! ([`Connection::write`], [`Connection::read`], [`Connection::close`]); after each call it takes what is to be sent
 //! ([`Connection::transmits`]) and what happened ([`Connection::events`]), and asks when to call again ([`Connection::next_deadline`]).
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use polypath_wire::mptcp::{MpCapable, MptcpOption};
 use polypath_wire::tcp::Segment;
@@ -95,7 +95,7 @@ fn fills_queues(config: &Config, scheduler: &dyn Scheduler) -> bool {
 
 impl Connection {
     fn new(host: Accept, tuple: Tuple, client: bool, now: Nanos) -> Result<Self, RegistryError> {
-        let local = host.local_addresses(tuple.local.ip());
+        let local = host.joinable_addresses(tuple.local.ip());
         let Accept {
             config,
             algorithms,
@@ -332,6 +332,11 @@ impl Connection {
     /// Whether its subflows but the first take only what arrives at the interface of their address.
     pub fn binds_subflows(&self) -> bool {
         self.shared.config.profile.binds_subflows()
+    }
+
+    /// Whether it takes joins at an address and port where no server listens.
+    pub fn listens(&self, at: SocketAddr) -> bool {
+        self.path_manager.listens(at)
     }
 
     /// The token by which the peer's MP_JOINs name this connection.

@@ -1,6 +1,7 @@
 //! The end of subflows, and of the connection with them.
 
 use super::connection::Connection;
+use super::subflow::Subflow;
 use crate::path_manager::Occasion;
 use crate::tcp::{Socket, State};
 use crate::{Cause, CloseReason, EventKind, Mib, NEVER, Nanos};
@@ -40,6 +41,10 @@ impl Connection {
         self.subflows[subflow]
             .socket
             .abandon(&mut self.paths[subflow]);
+        self.note_closed(subflow);
+    }
+
+    fn note_closed(&mut self, subflow: usize) {
         if self.subflows[subflow].closed_at.is_none() {
             self.subflows[subflow].closed_at = Some(self.shared.now);
             self.shared.event(EventKind::SubflowClosed(subflow));
@@ -47,22 +52,43 @@ impl Connection {
         }
     }
 
+    /// Counts no longer on a subflow, whose socket goes on until its FIN is through. What it carried goes to the others.
+    pub(super) fn leave_subflow(&mut self, subflow: usize, reason: CloseReason) {
+        if !self.subflows[subflow].socket.state.synchronised() {
+            return self.lose_subflow(subflow, reason);
+        }
+        self.with(subflow, |socket, cx| socket.send_ack(cx));
+        self.reinject(subflow);
+        self.with(subflow, |socket, cx| socket.close(cx));
+        self.paths[subflow].established = false;
+        self.paths[subflow].buffer = 0;
+        self.note_closed(subflow);
+        self.note_deadline(subflow);
+        self.follow_loss(reason);
+    }
+
     /// A subflow died: its data goes to the others, or the connection with it (RFC 8684 section 3.6), at once or after a while.
     pub(super) fn lose_subflow(&mut self, subflow: usize, reason: CloseReason) {
+        if self.subflows[subflow].closed_at.is_some() {
+            return self.close_subflow(subflow);
+        }
         // One that the peer asked for and never confirmed is no subflow yet (Linux: a request socket).
         if self.session.client || self.paths[subflow].established {
             self.reinject(subflow);
         }
         self.close_subflow(subflow);
+        self.follow_loss(reason);
+    }
+
+    fn follow_loss(&mut self, reason: CloseReason) {
         self.announce_next();
-        let alive = self.sockets().any(|socket| socket.state != State::Closed);
-        if alive {
+        if self.subflows.iter().any(Subflow::is_open) {
             return;
         }
         if self.send.closed() && self.shared.receive.at_end() {
             self.end(CloseReason::Finished);
         } else if self.outlives_subflows() {
-            let at = self.shared.now + self.shared.config.profile.close_timeout();
+            let at = self.shared.now + self.shared.config.close_timeout_ns;
             self.orphaned.get_or_insert((at, reason));
         } else {
             self.end(reason);
@@ -72,7 +98,7 @@ impl Connection {
     /// Upstream Linux waits for another subflow while neither side has closed, and not after a fallback (`__mptcp_close_ssk`,
     /// `__mptcp_subflow_error_report`).
     fn outlives_subflows(&self) -> bool {
-        self.shared.config.profile.close_timeout() > 0
+        self.shared.config.profile.outlives_subflows()
             && self.session.multipath.is_some()
             && self.established
             && !self.send.closing()
@@ -135,9 +161,9 @@ impl Connection {
             }
             let over = |socket: &Socket| matches!(socket.state, State::Closed | State::TimeWait);
             if self.sockets().any(over)
-                && self
-                    .sockets()
-                    .all(|socket| over(socket) || socket.lingers())
+                && self.subflows.iter().all(|subflow| {
+                    over(&subflow.socket) || subflow.socket.lingers() || subflow.closed_at.is_some()
+                })
             {
                 return self.end(CloseReason::Finished);
             }

@@ -144,10 +144,8 @@ impl Connection {
             self.fall_back("DSS checksum failed");
         } else {
             self.shared.counters.increment(Mib::MPTcpExtMPFailTx);
-            self.with(subflow, |socket, cx| socket.send_reset(cx));
-            if let Some(last) = self.shared.out.last_mut() {
-                last.segment.rare_mut().mptcp = vec![MptcpOption::Fail { dsn }];
-            }
+            let reason = ResetReason::MiddleboxInterference;
+            self.reset_for(subflow, MptcpOption::Fail { dsn }, reason);
             self.shared.event(EventKind::SubflowReset(subflow));
             self.lose_subflow(subflow, CloseReason::Reset);
         }
@@ -173,7 +171,7 @@ impl Connection {
                 self.send_fail(subflow, dsn);
             }
             self.fall_back("MP_FAIL received");
-        } else {
+        } else if !self.shared.config.profile.ignores_late_failures() {
             self.reset_subflow(subflow, ResetReason::MiddleboxInterference);
         }
     }

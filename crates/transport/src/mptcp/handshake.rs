@@ -368,12 +368,12 @@ impl Connection {
         });
         let (Some(multipath), Some(join)) = (&self.session.multipath, &self.subflows[subflow].join)
         else {
-            self.reset_subflow(subflow, ResetReason::MptcpSpecific);
+            self.refuse_join(subflow, ResetReason::MptcpSpecific);
             return false;
         };
         let Some(given) = given else {
             // No data comes before the fourth ACK, so that nothing else can stand for the third.
-            self.reset_subflow(subflow, ResetReason::MptcpSpecific);
+            self.refuse_join(subflow, ResetReason::MptcpSpecific);
             return false;
         };
         let expected = keys::join_hmac(
@@ -397,7 +397,7 @@ impl Connection {
             (Mib::MPTcpExtMPJoinAckHMacFailure, reason)
         };
         self.shared.counters.increment(counter);
-        self.reset_subflow(subflow, reason);
+        self.refuse_join(subflow, reason);
         false
     }
 
@@ -409,6 +409,7 @@ impl Connection {
         };
         if !multipath.confirmed {
             multipath.confirmed = true;
+            self.occasions.push(Occasion::Turn);
             self.path_manager_at = self.shared.now;
             self.deadline = self.deadline.min(self.path_manager_at);
         }
@@ -417,6 +418,19 @@ impl Connection {
     /// Resets one subflow and says why (RFC 8684 section 3.6).
     pub(super) fn reset_subflow(&mut self, subflow: usize, reason: ResetReason) {
         self.shared.counters.increment(Mib::MPTcpExtMPRstTx);
+        self.reset_because(subflow, reason);
+    }
+
+    /// Refuses a join at its third ACK; a listener does so without counting the option.
+    fn refuse_join(&mut self, subflow: usize, reason: ResetReason) {
+        if self.shared.config.profile.refuses_joins_at_listeners() {
+            self.reset_because(subflow, reason);
+        } else {
+            self.reset_subflow(subflow, reason);
+        }
+    }
+
+    fn reset_because(&mut self, subflow: usize, reason: ResetReason) {
         self.reset_with(
             subflow,
             MptcpOption::TcpRst {
@@ -432,6 +446,18 @@ impl Connection {
         self.with(subflow, |socket, cx| socket.send_reset(cx));
         if let Some(last) = self.shared.out.last_mut() {
             last.segment.rare_mut().mptcp = vec![option];
+        }
+    }
+
+    /// Resets for a reason that has an option of its own.
+    pub(super) fn reset_for(&mut self, subflow: usize, option: MptcpOption, reason: ResetReason) {
+        self.reset_with(subflow, option);
+        if self.shared.config.profile.explains_all_resets()
+            && let Some(last) = self.shared.out.last_mut()
+        {
+            self.shared.counters.increment(Mib::MPTcpExtMPRstTx);
+            let reason = reason as u8;
+            (last.segment.rare_mut().mptcp).push(MptcpOption::TcpRst { flags: 0, reason });
         }
     }
 
@@ -473,7 +499,8 @@ impl Connection {
             match remote_key {
                 Some(receiver_key) => {
                     self.shared.counters.increment(Mib::MPTcpExtMPFastcloseTx);
-                    self.reset_with(subflow, MptcpOption::FastClose { receiver_key });
+                    let option = MptcpOption::FastClose { receiver_key };
+                    self.reset_for(subflow, option, ResetReason::Unspecified);
                 }
                 None => self.with(subflow, |socket, cx| socket.send_reset(cx)),
             }

@@ -2,16 +2,13 @@
 //!
 //! A subflow's own timeout changes nothing here. When no data ACK came for as long as the longest pending timer of the subflows,
 //! one that has nothing in flight repeats the first fragment. Each such period in which a subflow with data in flight heard nothing
-//! counts against it; after [`STALE_LOSSES`] of them it is stale, takes no data until it hears its peer again, and everything in
+//! counts against it; after [`Config::stale_loss_cnt`] of them it is stale, takes no data until it hears its peer again, and everything in
 //! flight is scheduled anew (Linux net/mptcp/protocol.c `__mptcp_retrans`, net/mptcp/pm.c `mptcp_pm_chk_stale`).
 
 use super::connection::Connection;
 use super::data_timer::SHORTEST;
 use super::subflow::Silence;
 use crate::{EventKind, Mib, Nanos};
-
-/// `net.mptcp.stale_loss_cnt`.
-const STALE_LOSSES: u32 = 4;
 
 impl Connection {
     /// Whether upstream's rules are in force.
@@ -49,11 +46,9 @@ impl Connection {
 
     fn longest_timer(&self) -> Nanos {
         let timers = (0..self.subflows.len()).filter_map(|subflow| {
-            let silent = self.subflows[subflow].silence.periods > 0;
-            let at = self.subflows[subflow]
-                .socket
-                .transmission_timer()
-                .filter(|_| !silent)?;
+            let own = &self.subflows[subflow];
+            let counts = own.closed_at.is_none() && own.silence.periods == 0;
+            let at = own.socket.transmission_timer().filter(|_| counts)?;
             Some(at.saturating_sub(self.shared.now))
         });
         match timers.max() {
@@ -70,7 +65,7 @@ impl Connection {
         self.count_silences();
         if let Some(subflow) = self.idle_subflow() {
             for (offset, len) in self.send.head(self.paths[subflow].mss) {
-                self.send_again(subflow, offset, len);
+                self.send_again(subflow, offset, len, true);
             }
         }
         if self.send.outstanding() {
@@ -124,7 +119,8 @@ impl Connection {
                 };
             } else if silence.heard_at == heard_at {
                 silence.periods += 1;
-                let stale = silence.periods > STALE_LOSSES;
+                let most = self.shared.config.stale_loss_cnt;
+                let stale = most > 0 && silence.periods > most;
                 if stale && !self.paths[subflow].potentially_failed && self.moves_besides(subflow) {
                     self.paths[subflow].potentially_failed = true;
                     self.shared.counters.increment(Mib::MPTcpExtSubflowStale);
@@ -140,11 +136,12 @@ impl Connection {
 
     /// Whether another subflow is in service and not silent for long.
     fn moves_besides(&self, subflow: usize) -> bool {
+        let alive = (self.shared.config.stale_loss_cnt.saturating_sub(1)).max(1);
         (0..self.subflows.len()).any(|other| {
             other != subflow
                 && self.active(other)
                 && !self.paths[other].potentially_failed
-                && self.subflows[other].silence.periods < STALE_LOSSES - 1
+                && self.subflows[other].silence.periods < alive
         })
     }
 

@@ -272,6 +272,12 @@ impl Connection {
 
     #[cold]
     fn on_reset(&mut self, subflow: usize, segment: &Segment) {
+        let joining = |join: &Join| join.unconfirmed;
+        if self.shared.config.profile.refuses_joins_at_listeners()
+            && self.subflows[subflow].join.as_deref().is_some_and(joining)
+        {
+            return self.reset_subflow(subflow, ResetReason::Unspecified);
+        }
         let fast_close = self.count_reset(segment);
         self.shared.event(EventKind::SubflowReset(subflow));
         if fast_close {

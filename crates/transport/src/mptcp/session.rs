@@ -32,8 +32,9 @@ pub(super) struct Multipath {
     /// Data sequence numbers of eight bytes, and data ACKs of eight bytes once the peer sent such numbers (Linux `use_64bit_ack`).
     pub long: bool,
     pub long_ack: bool,
-    /// The peer refuses further subflows to its first address (flag C).
+    /// The peer refuses further subflows to its first address (flag C), and so does this side.
     pub deny_join_initial: bool,
+    pub denies_first: bool,
 }
 
 impl Multipath {
@@ -51,6 +52,7 @@ impl Multipath {
             long: config.profile.long_dsn(),
             long_ack: false,
             deny_join_initial: false,
+            denies_first: !config.allow_join_initial_addr_port,
         }
     }
 
@@ -168,7 +170,7 @@ impl SubflowOptions<'_> {
         MpCapable {
             version: 1,
             checksum_required: multipath.asks_checksum,
-            deny_join_initial: false,
+            deny_join_initial: multipath.denies_first,
             hmac_sha256: true,
             sender_key: sender.then_some(multipath.local_key),
             receiver_key: receiver.then_some(multipath.remote_key),

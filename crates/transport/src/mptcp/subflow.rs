@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::session::Join;
-use crate::tcp::Socket;
+use crate::tcp::{Socket, State};
 use crate::{Nanos, Tuple};
 
 /// Mappings that are kept of a subflow: more than a window of segments has, each cut in two.
@@ -62,6 +62,11 @@ impl Subflow {
             mappings: None,
             silence: Silence::default(),
         }
+    }
+
+    /// Whether the connection still counts on it.
+    pub(super) fn is_open(&self) -> bool {
+        self.closed_at.is_none() && self.socket.state != State::Closed
     }
 
     pub fn socket(&self) -> &Socket {

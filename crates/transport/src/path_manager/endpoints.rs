@@ -1,6 +1,6 @@
-//! Upstream Linux's in-kernel path manager: every address of the host is an endpoint with the same flags, within limits.
+//! Upstream Linux's in-kernel path manager: addresses of the host are endpoints with flags, within limits.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::{
     Action, LocalAddress, Occasion, Pair, PathManager, PathManagerEntry, PmView, RemoteAddress,
@@ -17,6 +17,13 @@ pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
                 "flags",
                 &["subflow", "fullmesh", "signal", "signal subflow", "none"],
                 "what the host's addresses are for: opening subflows to the peer's first address, or to all; being announced",
+            ),
+            Parameter::texts(
+                "endpoints",
+                |text| endpoint(text).map(drop),
+                "in place of flags: the addresses that are endpoints, in their order, each \"ADDRESS [subflow] [signal] \
+                 [fullmesh] [port NUMBER]\"; other addresses of the host are none (ip mptcp endpoint add). A port is of \
+                 an address that is announced and not opened from",
             ),
             Parameter::integer(
                 "subflows",
@@ -41,22 +48,34 @@ pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
             fullmesh: flags == "fullmesh",
             signal: flags.starts_with("signal"),
         };
+        let given = parameters.texts("endpoints");
+        let mut chosen: Vec<Endpoint> = given.filter_map(|text| endpoint(text).ok()).collect();
+        // Those with a port come before the others, the last one first (`mptcp_pm_nl_append_new_local_addr`).
+        chosen.sort_by_key(|it| it.port.is_none());
+        let ports = chosen.iter().filter(|it| it.port.is_some()).count();
+        chosen[..ports].reverse();
         let most_subflows = parameters.integer("subflows") as usize;
         let most_accepted = parameters.integer("add_addr_accepted") as usize;
+        let any = |has: fn(&Flags) -> bool| {
+            chosen.iter().any(|it| has(&it.flags)) || (chosen.is_empty() && has(&flags))
+        };
+        let pending = (any(|it| it.subflow) && most_subflows > 0) || any(|it| it.signal);
         Box::new(Endpoints {
             flags,
+            chosen,
             most_subflows,
             most_accepted,
             begun: false,
             tried: Vec::new(),
-            pending: (flags.subflow && most_subflows > 0) || flags.signal,
+            used: 0,
+            pending,
             accepts: most_accepted > 0 && most_subflows > 0,
             accepted: 0,
         })
     },
 };
 
-/// What the host's addresses are for.
+/// What an address is for.
 #[derive(Clone, Copy, Default)]
 struct Flags {
     subflow: bool,
@@ -64,10 +83,55 @@ struct Flags {
     signal: bool,
 }
 
-impl Flags {
-    fn any(self) -> bool {
-        self.subflow || self.signal
+/// An address that is an endpoint.
+#[derive(Clone, Copy)]
+struct Endpoint {
+    address: IpAddr,
+    flags: Flags,
+    /// Where joins are taken that its announcement leads to, if not at the connection's port.
+    port: Option<u16>,
+}
+
+fn endpoint(text: &str) -> Result<Endpoint, String> {
+    let mut words = text.split_whitespace();
+    let address = words.next().unwrap_or_default();
+    let address = address
+        .parse()
+        .map_err(|_| format!("'{address}' is no IP address"))?;
+    let mut found = Endpoint {
+        address,
+        flags: Flags::default(),
+        port: None,
+    };
+    while let Some(word) = words.next() {
+        match word {
+            "subflow" => found.flags.subflow = true,
+            "signal" => found.flags.signal = true,
+            "fullmesh" => found.flags.fullmesh = true,
+            "port" => {
+                let port = words.next().unwrap_or_default();
+                let number = port.parse().ok().filter(|&number| number > 0);
+                found.port = Some(number.ok_or_else(|| format!("'{port}' is no port"))?);
+            }
+            other => {
+                return Err(format!(
+                    "'{other}' is none of subflow, signal, fullmesh, port"
+                ));
+            }
+        }
     }
+    let Flags {
+        subflow,
+        fullmesh,
+        signal,
+    } = found.flags;
+    if signal && fullmesh {
+        return Err("an address is not both for signal and for fullmesh".into());
+    }
+    if found.port.is_some() && (subflow || !signal) {
+        return Err("a port is of an address for signal and not for subflow".into());
+    }
+    Ok(found)
 }
 
 /// Pairs that one announcement or one address opens at most (`MPTCP_PM_ADDR_MAX`).
@@ -75,13 +139,17 @@ const MOST_AT_ONCE: usize = 8;
 
 /// One connection's state (`struct mptcp_pm_data`).
 struct Endpoints {
+    /// Of every address, where none is chosen.
     flags: Flags,
+    chosen: Vec<Endpoint>,
     most_subflows: usize,
     most_accepted: usize,
     begun: bool,
     /// Local ids that were announced or opened from, each once until its address goes away (those missing from `id_avail_bitmap`). The first
     /// subflow's is among them.
     tried: Vec<u8>,
+    /// How many of them were opened from, but for the first subflow's (`local_addr_used`).
+    used: usize,
     /// There may be something to do when an announcement came to its end or a subflow is established (`work_pending`).
     pending: bool,
     /// Announced addresses get subflows (`accept_addr`), and how many did (`add_addr_accepted`).
@@ -116,7 +184,38 @@ fn same_family(local: &LocalAddress, remote: &RemoteAddress) -> bool {
     local.address.is_ipv4() == remote.address.is_ipv4()
 }
 
+/// An address of the host that is an endpoint.
+#[derive(Clone, Copy)]
+struct Own<'a> {
+    local: &'a LocalAddress,
+    flags: Flags,
+    port: Option<u16>,
+}
+
 impl Endpoints {
+    /// The host's endpoints in the kernel's order, those of interfaces that are up.
+    fn own<'a>(&'a self, view: &'a PmView) -> impl Iterator<Item = Own<'a>> {
+        let flags = self.flags;
+        let all = view.local.iter().filter(|_| self.chosen.is_empty());
+        let all = all.map(move |local| Own {
+            local,
+            flags,
+            port: None,
+        });
+        let chosen = self.chosen.iter().filter_map(|it| {
+            let local = view
+                .local
+                .iter()
+                .find(|local| local.address == it.address)?;
+            Some(Own {
+                local,
+                flags: it.flags,
+                port: it.port,
+            })
+        });
+        all.chain(chosen).filter(|it| it.local.up)
+    }
+
     /// `mptcp_pm_data_reset`, `mptcp_mpc_endpoint_setup`: the first address counts as used, and the peer hears of it if it is a backup
     /// (RFC 8684 section 3.3.8), which no option of its handshake says.
     fn begin(&mut self, view: &PmView) -> Option<Action> {
@@ -124,8 +223,9 @@ impl Endpoints {
             return None;
         }
         self.tried.push(0);
-        let first = view.local.iter().find(|local| local.id == 0)?;
-        (first.backup && self.flags.any()).then_some(Action::Priority {
+        let first = self.own(view).find(|it| it.local.id == 0)?;
+        let for_something = first.flags.subflow || first.flags.signal;
+        (first.local.backup && for_something).then_some(Action::Priority {
             pair: Pair {
                 local: 0,
                 remote: 0,
@@ -134,16 +234,32 @@ impl Endpoints {
         })
     }
 
-    fn next_untried<'a>(&self, view: &'a PmView) -> Option<&'a LocalAddress> {
-        let mut up = view.local.iter().filter(|local| local.up);
-        up.find(|local| !self.tried.contains(&local.id))
+    fn next_untried<'a>(&'a self, view: &'a PmView, has: fn(&Flags) -> bool) -> Option<Own<'a>> {
+        let untried = |it: &Own| has(&it.flags) && !self.tried.contains(&it.local.id);
+        self.own(view).find(untried)
     }
 
     /// `mptcp_pm_nl_check_work_pending`
     fn has_work(&self, opening: &Opening) -> bool {
-        opening.further != self.most_subflows
-            && self.flags.any()
-            && self.next_untried(opening.view).is_some()
+        let anything = |flags: &Flags| flags.subflow || flags.signal;
+        opening.further != self.most_subflows && self.next_untried(opening.view, anything).is_some()
+    }
+
+    /// The peer takes no joins at its first address, and the limits are as they are by default: an announced address gets subflows
+    /// nevertheless (`mptcp_pm_add_addr_c_flag_case`).
+    fn joins_announced(&self, view: &PmView, further: usize) -> bool {
+        view.denies_first
+            && self.used == 0
+            && self.most_accepted == 0
+            && further < self.most_subflows
+    }
+
+    fn note_used(&mut self, id: u8) {
+        if !self.tried.contains(&id) {
+            self.tried.push(id);
+        }
+        // The first subflow's address does not count.
+        self.used += usize::from(id != 0);
     }
 
     /// The next announcement, and subflows from addresses that were not tried yet (`mptcp_pm_create_subflow_or_signal_addr`). An address that is
@@ -151,33 +267,37 @@ impl Endpoints {
     fn use_addresses(&mut self, opening: &mut Opening) {
         let view = opening.view;
         let mut announced = None;
-        if self.flags.signal
-            && let Some(local) = self.next_untried(view)
-        {
-            self.tried.push(local.id);
-            opening.actions.push(Action::Announce(local.id));
-            announced = Some(local);
+        if let Some(Own { local, flags, port }) = self.next_untried(view, |flags| flags.signal) {
+            let (id, for_both) = (local.id, flags.subflow.then_some((local.clone(), flags)));
+            self.tried.push(id);
+            opening.actions.push(Action::Announce { id, port });
+            announced = for_both;
         }
-        while self.flags.subflow && view.opens && opening.further < self.most_subflows {
-            let Some(local) = announced.take().or_else(|| self.next_untried(view)) else {
+        let opens = view.opens && !self.joins_announced(view, opening.further);
+        while opens && opening.further < self.most_subflows {
+            let untried = || {
+                let own = self.next_untried(view, |flags| flags.subflow)?;
+                Some((own.local.clone(), own.flags))
+            };
+            let Some((local, flags)) = announced.take().or_else(untried) else {
                 break;
             };
-            if !self.tried.contains(&local.id) {
-                self.tried.push(local.id);
-            }
-            self.open_from(local, opening);
+            self.note_used(local.id);
+            self.open_from(&local, flags.fullmesh, opening);
+        }
+        if let Some((local, _)) = announced {
+            self.note_used(local.id);
         }
         self.pending &= self.has_work(opening);
     }
 
     /// Subflows from an address: to the peer's first one, or to each that subflows lead to (`fill_remote_addresses_vec`).
-    fn open_from(&self, local: &LocalAddress, opening: &mut Opening) {
+    fn open_from(&self, local: &LocalAddress, fullmesh: bool, opening: &mut Opening) {
         let view = opening.view;
-        let remotes = view
-            .remote
-            .iter()
-            .filter(|remote| same_family(local, remote));
-        if !self.flags.fullmesh {
+        let denied = |remote: &RemoteAddress| view.denies_first && remote.id == 0;
+        let remotes = view.remote.iter();
+        let remotes = remotes.filter(|remote| same_family(local, remote) && !denied(remote));
+        if !fullmesh {
             if let Some(first) = remotes.into_iter().find(|remote| remote.id == 0) {
                 opening.open(local, first);
             }
@@ -207,31 +327,71 @@ impl Endpoints {
         let Some(remote) = view.remote.iter().find(|remote| remote.id == id) else {
             return;
         };
-        let known = |&(_, to): &(IpAddr, IpAddr)| to == remote.address;
-        if (id != 0 && !self.accepts) || view.addresses.iter().any(known) {
+        let against_denial = id != 0 && self.joins_announced(view, opening.further);
+        let known = match remote.port {
+            Some(_) => view.subflows.iter().any(|pair| pair.remote == id),
+            None => (view.addresses.iter()).any(|&(_, to)| to == remote.address),
+        };
+        if (id != 0 && !self.accepts && !against_denial) || known {
             return;
         }
         let before = opening.further;
-        let locals = view.local.iter().filter(|local| same_family(local, remote));
-        if self.flags.fullmesh {
-            for local in locals.filter(|local| local.up).take(MOST_AT_ONCE) {
-                opening.open(local, remote);
-                if opening.further >= self.most_subflows {
-                    break;
-                }
+        for local in self.sources(remote, against_denial, view) {
+            if against_denial {
+                self.note_used(local.id);
             }
-        } else if let Some(local) = locals.into_iter().find(|local| {
-            let preferred = view.ways.prefer(local.address, remote.address);
-            preferred.unwrap_or(local.up)
-        }) && local.up
-        {
-            opening.open(local, remote);
+            opening.open(&local, remote);
+            if opening.further >= self.most_subflows {
+                break;
+            }
         }
         if opening.further > before {
             self.accepted += usize::from(id != 0);
             if self.accepted >= self.most_accepted || opening.further >= self.most_subflows {
                 self.accepts = false;
             }
+        }
+    }
+
+    /// The addresses from which subflows to an announced one leave.
+    fn sources(
+        &self,
+        remote: &RemoteAddress,
+        against_denial: bool,
+        view: &PmView,
+    ) -> Vec<LocalAddress> {
+        let suits = |it: &Own| same_family(it.local, remote);
+        let chosen = |has: &dyn Fn(&Own) -> bool| {
+            let own = self.own(view).filter(|it| suits(it) && has(it));
+            let own = own.map(|it| it.local.clone());
+            own.take(MOST_AT_ONCE).collect()
+        };
+        if self.own(view).any(|it| it.flags.fullmesh) {
+            return chosen(&|it| it.flags.fullmesh);
+        }
+        if against_denial {
+            return chosen(&|it| it.flags.subflow && !self.tried.contains(&it.local.id));
+        }
+        let mut locals = view.local.iter().filter(|local| same_family(local, remote));
+        let routed = locals.find(|local| {
+            let preferred = view.ways.prefer(local.address, remote.address);
+            preferred.unwrap_or(local.up)
+        });
+        routed
+            .filter(|local| local.up)
+            .cloned()
+            .into_iter()
+            .collect()
+    }
+
+    fn for_subflows(&self, id: u8, view: &PmView) -> bool {
+        let Some(local) = view.local.iter().find(|local| local.id == id) else {
+            return false;
+        };
+        let chosen = self.chosen.iter().find(|it| it.address == local.address);
+        match chosen {
+            Some(chosen) => chosen.flags.subflow,
+            None => self.chosen.is_empty() && self.flags.subflow,
         }
     }
 }
@@ -268,13 +428,25 @@ impl PathManager for Endpoints {
             // `mptcp_nl_add_subflow_or_signal_addr`
             Occasion::AddressUp(_) => self.use_addresses(&mut opening),
             // `mptcp_nl_remove_subflow_and_signal_addr`, `__mark_subflow_endp_available`
-            Occasion::AddressDown { id, left } => self.tried.retain(|other| !left || *other != id),
+            Occasion::AddressDown { id, left } => {
+                let before = self.tried.len();
+                self.tried.retain(|other| !left || *other != id);
+                if self.tried.len() < before && id != 0 && self.for_subflows(id, view) {
+                    self.used = self.used.saturating_sub(1);
+                }
+            }
         }
         opening.actions
     }
 
     fn minds(&self, _occasion: Occasion) -> bool {
         true
+    }
+
+    /// `mptcp_pm_nl_create_listen_socket`
+    fn listens(&self, at: SocketAddr) -> bool {
+        let own = |it: &Endpoint| it.address == at.ip() && it.port == Some(at.port());
+        self.chosen.iter().any(own)
     }
 
     /// `mptcp_pm_allow_new_subflow`
@@ -305,6 +477,7 @@ mod tests {
         remote: Vec<RemoteAddress>,
         subflows: Vec<Pair>,
         first_ended: bool,
+        denies_first: bool,
     }
 
     impl Bench {
@@ -323,6 +496,7 @@ mod tests {
                 remote: Vec::new(),
                 subflows: vec![FIRST],
                 first_ended: false,
+                denies_first: false,
             };
             bench.tell(0);
             bench
@@ -354,13 +528,18 @@ mod tests {
                 announced: &[],
                 most_announced: usize::MAX,
                 ways: &Ways::default(),
+                denies_first: self.denies_first,
             });
             let worded = actions.into_iter().map(|action| match action {
                 Action::Open(pair) => {
                     self.subflows.push(pair);
                     format!("{}-{}", pair.local, pair.remote)
                 }
-                Action::Announce(id) => format!("announce {id}"),
+                Action::Announce { id, port: None } => format!("announce {id}"),
+                Action::Announce {
+                    id,
+                    port: Some(port),
+                } => format!("announce {id} at {port}"),
                 Action::Priority { pair, backup } => {
                     format!("{}-{} backup {backup}", pair.local, pair.remote)
                 }

@@ -7,7 +7,7 @@ mod ndiffports;
 mod passive;
 mod scripted;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::host::Ways;
 use crate::registry::{Entry, Registry};
@@ -89,6 +89,8 @@ pub struct PmView<'a> {
     /// How many addresses may be announced now.
     pub most_announced: usize,
     pub ways: &'a Ways,
+    /// The peer takes no subflows to its first address (flag C, RFC 8684 section 3.1).
+    pub denies_first: bool,
 }
 
 impl PmView<'_> {
@@ -97,7 +99,7 @@ impl PmView<'_> {
         self.local
             .iter()
             .filter(|local| local.up && !self.announced.contains(&local.id))
-            .map(|local| Action::Announce(local.id))
+            .map(|local| Action::announce(local.id))
             .take(self.most_announced)
     }
 }
@@ -111,12 +113,18 @@ pub enum Action {
     OpenVia(Pair, Vec<IpAddr>),
     /// Close the subflows between these addresses, unless no other would remain.
     Close(Pair),
-    /// Tell the peer of a local address (ADD_ADDR).
-    Announce(u8),
+    /// Tell the peer of a local address (ADD_ADDR), with the port to join at if that is another one than the connection's.
+    Announce { id: u8, port: Option<u16> },
     /// Tell the peer that a local address is gone (REMOVE_ADDR), and close its subflows, unless no other would remain.
     Withdraw(u8),
     /// Make the subflows between these addresses backups or normal ones and tell the peer (MP_PRIO).
     Priority { pair: Pair, backup: bool },
+}
+
+impl Action {
+    pub fn announce(id: u8) -> Self {
+        Self::Announce { id, port: None }
+    }
 }
 
 /// A path manager: asked on the occasions that it minds, and at the times it names.
@@ -137,6 +145,11 @@ pub trait PathManager: Send {
     /// Whether a subflow that the peer opened is taken, where there are `further` beside the one that the connection began with.
     fn admits(&self, _further: usize) -> bool {
         true
+    }
+
+    /// Whether joins are taken at an address and port where no server listens.
+    fn listens(&self, _at: SocketAddr) -> bool {
+        false
     }
 
     /// When it wants to be asked again at the latest, counted as [`PmView::now`]; a time that has passed counts for nothing.

@@ -120,7 +120,7 @@ impl Step {
             Some(Pair { local, remote })
         };
         Some(match self.verb {
-            Verb::Announce => Action::Announce(local),
+            Verb::Announce => Action::announce(local),
             Verb::Withdraw => Action::Withdraw(local),
             Verb::Open => Action::Open(pair()?),
             Verb::Close => Action::Close(pair()?),

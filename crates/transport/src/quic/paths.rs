@@ -164,6 +164,7 @@ impl Connection {
             announced: &[],
             // QUIC has no frame that tells a peer of an address.
             most_announced: 0,
+            denies_first: false,
         });
         for action in actions {
             match action {
@@ -185,7 +186,7 @@ impl Connection {
                     }
                 }
                 // Only clients open paths (RFC 10069 section 3.1).
-                Action::Open(_) | Action::OpenVia(..) | Action::Announce(_) => {}
+                Action::Open(_) | Action::OpenVia(..) | Action::Announce { .. } => {}
             }
         }
         self.path_manager_at = match self.path_manager.wake() {

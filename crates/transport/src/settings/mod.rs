@@ -209,6 +209,22 @@ settings! {
         /// threshold at once, so that nothing new leaves until as much has arrived; RFC 6675, RFC 6582).
         #[serde(default, deserialize_with = "or_default")]
         recovery: WindowReduction as Text.only(TCP) = WindowReduction::Proportional,
+        /// Whether the peer may join at the address and port that a connection began with (flag C, RFC 8684 section 3.1;
+        /// net.mptcp.allow_join_initial_addr_port).
+        #[serde(default = "allowed")]
+        allow_join_initial_addr_port: bool as Boolean.only(TCP).seldom() = true,
+        /// Longest wait for the echo of an announced address before it is announced again (net.mptcp.add_addr_timeout); 0: it is
+        /// announced once.
+        #[serde(default = "longest_timeout")]
+        add_addr_timeout_ns: Nanos as Time.only(TCP).seldom() = 120 * SECOND,
+        /// How long a connection outlives its last subflow in the profile `linux`, so that another may join it
+        /// (net.mptcp.close_timeout).
+        #[serde(default = "time_wait")]
+        close_timeout_ns: Nanos as Time.only(TCP).seldom() = 60 * SECOND,
+        /// After how many periods of the connection's timer without a sign of its peer a subflow takes no more data in the profile
+        /// `linux` (net.mptcp.stale_loss_cnt); 0: after none.
+        #[serde(default = "stale_losses")]
+        stale_loss_cnt: u32 as Integer.at_most(1000).only(TCP).seldom() = 4,
         /// Which path of Multipath QUIC carries acknowledgements that travel alone: the one that they are about, the one of
         /// lowest RTT, or the one that the packet scheduler gives them.
         #[serde(default, deserialize_with = "or_default")]
@@ -250,6 +266,24 @@ settings! {
         #[serde(skip)]
         mptcp: bool = true,
     }
+}
+
+fn allowed() -> bool {
+    true
+}
+
+/// Linux `TCP_RTO_MAX`.
+fn longest_timeout() -> Nanos {
+    120 * SECOND
+}
+
+/// Linux `TCP_TIMEWAIT_LEN`.
+fn time_wait() -> Nanos {
+    60 * SECOND
+}
+
+fn stale_losses() -> u32 {
+    4
 }
 
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(

@@ -4,7 +4,7 @@ use polypath_settings::{Parameter, choice};
 use serde::Serialize;
 
 use super::{Buffer, Config};
-use crate::{MILLISECOND, Nanos, SECOND};
+use crate::{MILLISECOND, Nanos};
 
 choice! {
     /// Which implementation to follow where specifications leave room or implementations differ.
@@ -163,10 +163,9 @@ impl Profile {
         self == Self::Linux
     }
 
-    /// How long a connection outlives its last subflow, so that another may join it: upstream Linux waits (net.mptcp.close_timeout), the
-    /// others end it at once.
-    pub(crate) fn close_timeout(self) -> Nanos {
-        if self == Self::Linux { 60 * SECOND } else { 0 }
+    /// Whether a connection outlives its last subflow for a while, so that another may join it (Linux net.mptcp.close_timeout), or ends at once.
+    pub(crate) fn outlives_subflows(self) -> bool {
+        self == Self::Linux
     }
 
     /// Repetitions of a SYN or SYN/ACK that leave the initial window as it is: none by RFC 5681 section 3.1, one in Linux since the initial
@@ -257,6 +256,38 @@ impl Profile {
     /// others stay as they are, or on each (RFC 8684 section 3.3.8).
     pub(crate) fn prioritises_first_alone(self) -> bool {
         self == Self::Linux
+    }
+
+    /// Whether subflows of an address that was withdrawn end by FINs (Linux `mptcp_pm_rm_addr_or_subflow`), and by resets where the peer withdrew it
+    /// (RFC 8684 section 3.4.2). Of one that no subflow is from and that was never announced, the former tells nothing
+    /// (`mptcp_pm_remove_announced`).
+    pub(crate) fn finishes_withdrawn_subflows(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether a join that is refused at its third ACK is reset by the listener, which counts no MP_TCPRST (Linux `subflow_syn_recv_sock`), and a
+    /// client answers a reset in place of the fourth ACK by one of its own (`check_fully_established`).
+    pub(crate) fn refuses_joins_at_listeners(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether a reset with MP_FAIL or MP_FASTCLOSE has MP_TCPRST, too (Linux `mptcp_established_options`).
+    pub(crate) fn explains_all_resets(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether MP_FAIL that comes without a reset while there are several subflows changes nothing (Linux `mptcp_pm_mp_fail_received`).
+    pub(crate) fn ignores_late_failures(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Addresses of a host that a connection of Multipath TCP takes at most, of IPv4 and of IPv6 each (mptcp.org `MPTCP_MAX_ADDR`, the width of its
+    /// bit fields).
+    pub(crate) fn most_addresses(self) -> usize {
+        match self {
+            Self::MptcpOrg => 8,
+            Self::Rfc | Self::Linux => usize::MAX,
+        }
     }
 
     /// Whether a SYN/ACK that cannot be sent again for want of a route ends the handshake (Linux `reqsk_timer_handler`).

@@ -6,19 +6,21 @@
 //! | repetition without echo | `an_announcement_is_repeated_until_its_echo` |
 //! | a wrong HMAC | `an_announcement_with_a_wrong_hmac_is_dropped` |
 //! | option space | `options_fit_and_acks_stay_whole`, `an_echo_leaves_less_room_to_sack` |
-//! | REMOVE_ADDR | `a_removed_address_closes_its_subflows`, `an_address_that_returns_is_joined_again`, `an_address_that_is_announced_again_is_joined_again`, `the_address_that_a_connection_began_with_goes_and_returns` |
+//! | REMOVE_ADDR | `a_removed_address_closes_its_subflows`, `upstream_ends_the_subflows_of_a_removed_address_by_fins`, `an_address_that_returns_is_joined_again`, `an_address_that_is_announced_again_is_joined_again`, `the_address_that_a_connection_began_with_goes_and_returns` |
 //! | a script's times | `a_script_opens_closes_announces_and_withdraws_at_its_times` |
 //! | MP_PRIO and backups | `mp_prio_moves_the_traffic`, `a_backup_carries_data_only_when_the_others_failed` |
 
 use std::net::IpAddr;
 
-use polypath_transport::{Choice, Config, EventKind, Mib};
+use polypath_transport::{Choice, Config, EventKind, Mib, Profile};
 use polypath_wire::mptcp::MptcpOption;
 use polypath_wire::tcp::Flags;
 
 use crate::common::pair::Packet;
 use crate::common::script::{PEER_KEY, Peer, Script, hmac};
-use crate::common::{Fate, Link, MS, Pair, SECOND, Side, client_address, mptcp, server_address};
+use crate::common::{
+    Fate, Link, MS, Pair, SECOND, Side, client_address, mptcp, server_address, with_profile,
+};
 use crate::meshed;
 
 /// One client address, two of the server.
@@ -238,6 +240,29 @@ fn endpoints(flags: &str) -> Config {
         },
         ..mptcp()
     }
+}
+
+/// RFC 8684 section 3.4.2 has both hosts reset; Linux `mptcp_pm_rm_addr_or_subflow` closes on both sides.
+#[test]
+fn upstream_ends_the_subflows_of_a_removed_address_by_fins() {
+    let upstream = with_profile(Profile::Linux, endpoints("subflow"));
+    let links = vec![Link::new(10 * MS), Link::new(20 * MS)];
+    let mut pair = Pair::with(&upstream, &upstream, links, 1, 7);
+    pair.write(Side::Client, 2_000_000);
+    pair.run_for(200 * MS);
+    assert_eq!(pair.established_subflows(), 2);
+    pair.act(Side::Client, |connection, now| {
+        connection.set_address_up(client_address(1), false, now)
+    });
+    pair.run_for(20 * SECOND);
+    pair.assert_whole(Side::Server, 2_000_000);
+    for side in [Side::Client, Side::Server] {
+        assert_eq!(pair.counter(side, Mib::MPTcpExtMPRstTx), 0);
+        let finished =
+            |packet: &&Packet| packet.path == 1 && packet.segment.flags.contains(Flags::FIN);
+        assert_eq!(pair.sent(side).filter(finished).count(), 1);
+    }
+    assert!(pair.server.connection().multipath());
 }
 
 /// mptcp.org `mptcp_v4_rem_raddress` clears whichever address; Linux `mptcp_pm_create_subflow_or_signal_addr` announces the first by id 0.

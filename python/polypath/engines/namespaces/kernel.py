@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from polypath import registry
@@ -19,6 +19,21 @@ _DELAYED_ACK: Final = 40_000_000
 
 _MTU_PROBING: Final = {"off": 0, "black-hole": 1, "on": 2}
 
+
+def _seconds(period: int) -> int:
+    """As the kernel has it in a file; raises EngineError."""
+    if period % 1_000_000_000:
+        raise EngineError(f"Linux takes whole seconds, not {period / 1e9:g} s, for add_addr_timeout and close_timeout")
+    return period // 1_000_000_000
+
+
+#: Settings that a plan names where they are not as usual, with their files below /proc/sys/net/mptcp.
+_SELDOM: Final[Mapping[str, tuple[str, Callable[[Any], int]]]] = {
+    "allow_join_initial_addr_port": ("allow_join_initial_addr_port", int),
+    "add_addr_timeout_ns": ("add_addr_timeout", _seconds),
+    "close_timeout_ns": ("close_timeout", _seconds),
+    "stale_loss_cnt": ("stale_loss_cnt", int),
+}
 
 #: What the rest of the transport's settings becomes here, of a route, an interface or a socket.
 _KNOWN: Final = frozenset(
@@ -38,6 +53,7 @@ _KNOWN: Final = frozenset(
         "mtu_probing",
         "recovery",
         "delayed_ack_ns",
+        *_SELDOM,
         *_FIXED,
     }
 )
@@ -104,6 +120,7 @@ class Kernel:
             "ipv4/tcp_congestion_control": self.congestion(stack),
             "mptcp/scheduler": self.scheduler(stack),
             "mptcp/checksum_enabled": int(stack["checksum"]),
+            **{f"mptcp/{name}": value(stack[field]) for field, (name, value) in _SELDOM.items() if field in stack},
         }
 
     def congestion(self, stack: Stack) -> str:

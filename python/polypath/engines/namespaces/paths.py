@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any, Final
@@ -24,9 +24,12 @@ class Endpoint:
     address: str
     device: str
     flags: tuple[str, ...]
+    port: str = ""
 
     def add(self) -> str:
-        return " ".join(("mptcp endpoint add", self.address, f"id {self.number} dev {self.device}", *self.flags))
+        where = f"id {self.number} dev {self.device}"
+        port = ("port", self.port) if self.port else ()
+        return " ".join(("mptcp endpoint add", self.address, where, *self.flags, *port))
 
     def delete(self) -> str:
         return f"mptcp endpoint delete id {self.number}"
@@ -162,7 +165,10 @@ def _told(network: Network, application: Mapping[str, Any]) -> list[str]:
 
 def _kernel(network: Network, kernel: Kernel, node: int, parameters: Mapping[str, Any]) -> Paths:
     flags = str(parameters.get("flags", "subflow")).replace("fullmesh", "subflow fullmesh")
-    if flags == "none":
+    chosen = parameters.get("endpoints") or []
+    if chosen:
+        paths = _chosen(_endpoints(network, kernel, node, ()), chosen)
+    elif flags == "none":
         paths = _followed(network, kernel, node)
     else:
         paths = _endpoints(network, kernel, node, tuple(flags.split()))
@@ -175,6 +181,22 @@ def _kernel(network: Network, kernel: Kernel, node: int, parameters: Mapping[str
         )
     paths.accepted = int(parameters.get("add_addr_accepted", 0))
     return paths
+
+
+def _chosen(every: Paths, texts: Sequence[str]) -> Paths:
+    """Only the addresses that are named, in their order, with what is said of each; ids stay as they are."""
+    at = {endpoint.address: (end, endpoint) for end, group in every.endpoints.items() for endpoint in group}
+    found: dict[End, list[Endpoint]] = {}
+    for text in texts:
+        address, *words = text.split()
+        port = words[words.index("port") + 1] if "port" in words else ""
+        flags = words[: words.index("port")] + words[words.index("port") + 2 :] if port else words
+        if (where := at.get(str(ip_address(address)))) is None:
+            raise EngineError(f"path manager endpoints names {address}, which is no address of its host")
+        end, endpoint = where
+        own = replace(endpoint, flags=(*flags, *endpoint.flags), port=port)
+        found.setdefault(end, []).append(own)
+    return replace(every, endpoints=found)
 
 
 def _ndiffports(network: Network, kernel: Kernel, node: int, parameters: Mapping[str, Any]) -> Paths:

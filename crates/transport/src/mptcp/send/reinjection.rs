@@ -16,16 +16,25 @@ impl Connection {
         if !self.subflows[subflow].socket.sending() {
             return false;
         }
-        self.send_again(subflow, offset, rest.min(mss));
+        self.send_again(subflow, offset, rest.min(mss), false);
         true
     }
 
-    pub(in crate::mptcp) fn send_again(&mut self, subflow: usize, offset: u64, len: u32) {
+    /// Sends a stretch of the stream once more; `timed`: as nothing acknowledged it for long.
+    pub(in crate::mptcp) fn send_again(
+        &mut self,
+        subflow: usize,
+        offset: u64,
+        len: u32,
+        timed: bool,
+    ) {
         if let Some(record) = self.send.record(offset) {
             record.carried.insert(subflow);
             record.holder = subflow as u16;
         }
-        self.shared.counters.increment(Mib::MPTcpExtMPTCPRetrans);
+        // Linux counts what its own timer repeats, not what a subflow left that was closed (`__mptcp_retransmit_pending_data`).
+        let counted = timed || self.shared.config.profile.reinjects_on_timeout();
+        (self.shared.counters).add(Mib::MPTcpExtMPTCPRetrans, u32::from(counted));
         self.send.repeated = true;
         let chunk = Chunk {
             offset,

@@ -455,7 +455,7 @@ impl Connection {
             } else {
                 self.send.reinject.pop_front();
             }
-            self.send_again(subflow, offset, part);
+            self.send_again(subflow, offset, part, false);
             return true;
         }
         let mut len = self.cut_inline(subflow);

@@ -150,7 +150,7 @@ static void finish(struct end *of, const char *state)
 	if (of->descriptor >= 0)
 		close(of->descriptor);
 	session_end(&of->session);
-	failed |= !of->session.server && strcmp(state, "finished") && strcmp(state, "open");
+	failed |= !of->session.server && strcmp(state, "finished") && strcmp(state, "open") && strcmp(state, "aborted");
 	tell_received(of);
 	fprintf(of->log, "X %lld %s\n", (long long)now_ns(), state);
 	of->state = DONE;
@@ -310,6 +310,13 @@ static void serve(struct end *of, bool called, int64_t now)
 		error = write_pending(of);
 	if (error) {
 		close_with(of, reason(error), now);
+		return;
+	}
+	if (session->aborted) {
+		struct linger at_once = { .l_onoff = 1 };
+
+		setsockopt(of->descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+		close_with(of, "aborted", now);
 		return;
 	}
 	if (session->closing && !session->pending && !of->shut) {

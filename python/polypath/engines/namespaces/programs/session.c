@@ -39,6 +39,7 @@ static void bulk(struct session *session, int64_t now)
 	if (now >= ends) {
 		session->pending = 0;
 		session->closing = true;
+		session->aborted = session->abort;
 		session->wake = NEVER;
 	}
 }
@@ -268,6 +269,7 @@ void session_configure(struct session *session, int count, char **argument)
 	session->request = number_option(count, argument, "request", 0);
 	session->response = number_option(count, argument, "response", 0);
 	session->reverse = number_option(count, argument, "reverse", 0);
+	session->abort = number_option(count, argument, "abort", 0);
 	session->parting = number_option(count, argument, "parting", 0);
 	session->hello[0] = number_option(count, argument, "hello1", 0);
 	session->hello_answer[0] = number_option(count, argument, "answer1", 0);

@@ -17,6 +17,8 @@ struct session {
 	bool at_end;
 	/* nothing will be written any more */
 	bool closing;
+	/* the connection is to end at once */
+	bool aborted;
 	/* when the application wants to be called without anything having happened */
 	int64_t wake;
 	/* another session of the process has news for this one */
@@ -37,7 +39,7 @@ struct session {
 	/* a handshake before the first request, and what the client sends along with that */
 	uint64_t hello[2], hello_answer[2], parting;
 	unsigned hellos;
-	bool reverse;
+	bool reverse, abort;
 
 	/* state of the application */
 	bool begun, waiting;

@@ -15,6 +15,7 @@
 # make packetdrill PACKETDRILL=FOLDER  packetdrill's scripts against our endpoints and the kernel of engine linux; you have built it there (docs/conformance.md)
 # make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
 # make joins  the cases of the kernel's selftest mptcp_join.sh on the simulator and on the kernel of engine linux (docs/joins.md)
+# make subflows  1,000 random set-ups of path management on the simulator and on the kernel (docs/subflows.md); SCENARIOS=n from FIRST=n on
 # make metamorphic  20,000 random scenarios, each run again after a change without effect (docs/metamorphic.md); SCENARIOS=n from FIRST=n on
 # make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (docs/sabotage.md); TIMES=n
 # make hostile  every command on hostile machines: full disks, no rights, closed streams (docs/hostile.md); needs root for some
@@ -37,7 +38,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build web wheel wheel-test kernel soak campaign quic-outages beside sabotage hostile docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
+.PHONY: demo test build web wheel wheel-test kernel soak campaign quic-outages beside subflows sabotage hostile docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
     kernel-tools web-tools packetdrill interop joins metamorphic mutants steady \
     lint-rust test-rust lint-python test-python test-speed
 
@@ -188,6 +189,10 @@ packetdrill: build kernel-tools
 	@cargo build --locked --quiet -p polypath-packetdrill
 	@$(BIN)/polypath kernel build --conformance
 	@$(BIN)/python conformance/packetdrill/run.py --out docs/conformance.md
+
+subflows: SCENARIOS = 1000
+subflows: kernel
+	@$(BIN)/python -m tests.subflows --count $(SCENARIOS) --first $(FIRST) --out docs/subflows.md
 
 beside: SCENARIOS = 1330
 beside: kernel

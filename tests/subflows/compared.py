@@ -1,0 +1,141 @@
+"""What the path managers of a set-up did, on the simulator and on the kernel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import polars as pl
+
+from polypath import Scenario, ScenarioError, run
+from polypath.engines import EngineError
+from polypath.results import Recording
+
+from .drawn import LASTS, STARTS, Drawn, scenario
+
+#: The simulator, and the kernel.
+ENGINES = ("sim", "linux")
+#: What both engines are to count alike, without the prefix of MPTCP's MIBs.
+COUNTED = (
+    *("MPCapableSYNTX", "MPCapableSYNTXDrop", "MPCapableFallbackSYNACK", "MPFallbackTokenInit"),
+    *("MPJoinSynTx", "MPJoinSynRx", "MPJoinSynBackupRx", "MPJoinSynAckRx", "MPJoinSynAckBackupRx", "MPJoinAckRx"),
+    *("MPJoinRejected", "MPJoinPortSynRx", "AddAddr", "AddAddrTx", "AddAddrDrop", "EchoAdd", "EchoAddTx"),
+    *("RmAddr", "RmAddrTx", "RmAddrDrop", "RmSubflow", "MPPrioTx", "MPPrioRx", "MPRstTx", "MPRstRx", "MPFailTx"),
+)
+#: An attempt to join; and those that the kernel counts apart, because they came to no SYN: a server's before its
+#: program accepted the connection (`mptcp_subflow_create_socket`), or without a route (`__mptcp_subflow_connect`).
+ATTEMPT = "MPJoinSynTx"
+FAILED = ("MPJoinSynTxCreatSkErr", "MPJoinSynTxBindErr", "MPJoinSynTxConnectErr")
+#: A subflow that did not last as long, in ns, was refused at its third ACK, which the kernel's client does not see.
+LASTING = 150_000_000
+#: In ms: what closes later does so with its connection, and when differs in how the engines tell it.
+ENDS = STARTS + LASTS
+#: In ms: times of both engines that are nearer are the same.
+NEAR = 60
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A set-up on both engines: what differs, as "what: simulator, kernel"."""
+
+    number: int
+    classes: list[str]
+    refused: str = ""
+    differs: list[str] = field(default_factory=list)
+
+    def json(self) -> str:
+        """A line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def load(cls, line: str) -> Compared:
+        """From a line."""
+        return cls(**json.loads(line))
+
+
+def compared(numbers: Sequence[int]) -> Iterator[Compared]:
+    """Runs set-ups, at most 15, in one scenario on each engine."""
+    parts = []
+    for number in numbers:
+        text, [part] = scenario([number])
+        try:
+            Scenario.parse(text, f"{part.name}.toml").plan()
+        except ScenarioError as error:
+            yield Compared(number, sorted(part.classes), refused=error.message)
+            continue
+        parts.append(part)
+    if not parts:
+        return
+    text, parts = scenario([part.number for part in parts])
+    plan = Scenario.parse(text, "several.toml").plan()
+    try:
+        found = [_found(run(plan, engine=engine)) for engine in ENGINES]
+    except EngineError as error:
+        if len(parts) > 1:
+            for part in parts:
+                yield from compared([part.number])
+        else:
+            yield Compared(parts[0].number, sorted(parts[0].classes), refused=str(error))
+        return
+    for part in parts:
+        yield Compared(part.number, sorted(part.classes), differs=list(_differences(part, *found)))
+
+
+@dataclass
+class Found:
+    """What was seen of one set-up."""
+
+    #: Both addresses, and when it was established and closed, in ms.
+    subflows: list[tuple[str, str, int | None, int | None]] = field(default_factory=list)
+    counters: dict[str, int] = field(default_factory=dict)
+    shares: dict[tuple[str, str], float] = field(default_factory=dict)
+
+
+def _found(recording: Recording) -> Mapping[str, Found]:
+    names = dict(recording.table("connection_ends").select("connection", "name").iter_rows())
+    found = {name: Found() for name in names.values()}
+    lasted = (pl.col("closed_ns") - pl.col("established_ns")).fill_null(LASTING) >= LASTING
+    worked = recording.table("subflow_ends").filter(pl.col("established_ns").is_not_null() & lasted)
+    given = pl.col("client_received_bytes") + pl.col("server_received_bytes")
+    shares = worked.with_columns(bytes=given, share=given / given.sum().over("connection"))
+    for row in shares.sort("connection", "subflow").iter_rows(named=True):
+        of = found[names[row["connection"]]]
+        pair = (row["source"], row["destination"])
+        established, closed = (
+            None if row[key] is None else row[key] // 10**6 for key in ("established_ns", "closed_ns")
+        )
+        of.subflows.append((*pair, established, closed if closed is not None and closed < ENDS else None))
+        of.shares[pair] = of.shares.get(pair, 0.0) + (row["share"] or 0.0)
+    for host, name, value in recording.table("counters").select("host", "name", "value").iter_rows():
+        case, _, side = str(host).rpartition("-")
+        counter = str(name).removeprefix("MPTcpExt")
+        counter = ATTEMPT if counter in FAILED else counter
+        if counter in COUNTED and value:
+            counters = found[case].counters
+            counters[f"{side} {counter}"] = counters.get(f"{side} {counter}", 0) + value
+    return found
+
+
+def _differences(part: Drawn, simulated: Mapping[str, Found], real: Mapping[str, Found]) -> Iterator[str]:
+    told, seen = simulated[part.name], real[part.name]
+    pairs = [[f"{one} > {other}" for one, other, *_ in each.subflows] for each in (told, seen)]
+    if pairs[0] != pairs[1]:
+        yield f"subflows: {', '.join(pairs[0])}; {', '.join(pairs[1])}"
+    else:
+        yield from _times(told.subflows, seen.subflows)
+        for pair in told.shares:
+            if abs(told.shares[pair] - seen.shares[pair]) > 0.1:
+                yield f"share of {pair[0]} > {pair[1]}: {told.shares[pair]:.0%}, {seen.shares[pair]:.0%}"
+    for name in sorted(told.counters.keys() | seen.counters.keys()):
+        one, other = told.counters.get(name, 0), seen.counters.get(name, 0)
+        if one != other:
+            yield f"{name}: {one}, {other}"
+
+
+def _times(told: Sequence[tuple[Any, ...]], seen: Sequence[tuple[Any, ...]]) -> Iterator[str]:
+    for one, other in zip(told, seen, strict=True):
+        for what, here, there in (("established", one[2], other[2]), ("closed", one[3], other[3])):
+            if (here is None) != (there is None) or (here is not None and abs(here - there) > NEAR):
+                yield f"{what} {one[0]} > {one[1]}: {here}, {there} ms"

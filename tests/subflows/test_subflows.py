@@ -1,0 +1,60 @@
+"""Some set-ups on both engines; `make subflows` is the campaign."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+
+from polypath import Scenario
+from polypath.engines.linux.kernel import KernelError, find
+
+from .__main__ import TOGETHER, by_cause, by_class, by_kind, causes, page
+from .compared import Compared, compared
+from .drawn import drawn, scenario
+
+TODAY = datetime.now(UTC).date().toordinal()
+CLASSES = {
+    *("IPv6", "backup event", "backup interface", "both", "default", "fullmesh", "interface away", "isolated networks"),
+    *("link away", "lost SYNs", "none", "one router", "signal", "small limits", "subflow", "flags by address"),
+    *("denies joins to the first address", "port of its own"),
+}
+
+
+#: Set-ups in which nothing differed when they were first compared.
+ALIKE = (1, 2, 3, 4, 7, 8, 9, 10, 11, 17, 18, 20)
+
+
+def test_what_was_alike_is_alike() -> None:
+    try:
+        find()
+    except KernelError as error:
+        pytest.skip(str(error))
+    assert {row.number: row.differs for row in compared(ALIKE) if row.differs} == {}
+
+
+def test_every_class_is_drawn_and_nearly_every_set_up_has_a_plan() -> None:
+    numbers = range(1000 * TODAY, 1000 * TODAY + 300)
+    counts = Counter(name for number in numbers for name in drawn(number).classes)
+    assert counts.keys() == CLASSES
+    assert min(counts.values()) >= 3
+    for first in numbers[:60:TOGETHER]:
+        text, parts = scenario(range(first, first + TOGETHER))
+        assert [text.count(f'name = "{part.name}"') for part in parts] == [1] * TOGETHER
+    assert Scenario.parse(scenario([numbers[0]])[0], "x.toml").to_data()["application"]
+
+
+def test_a_page_says_what_differs() -> None:
+    rows = [
+        Compared(1, ["signal"]),
+        Compared(2, ["signal", "IPv6"], differs=["client Nothing: 1, 2", "closed 10.0.0.1 > 10.0.1.1: 1, 99 ms"]),
+        Compared(3, ["IPv6"], refused="no addresses of one IP version"),
+    ]
+    assert causes(rows[0]) == set()
+    assert causes(rows[1]) == {None}
+    assert list(by_class(rows[:2]))[2:] == ["| IPv6 | 1 | 0 |", "| signal | 2 | 1 |"]
+    assert set(by_kind(rows)) >= {"| closed | 1 |", "| client Nothing | 1 |"}
+    assert list(by_cause(rows))[2:] == ["| **not traced** | 1 | 2 |"]
+    assert "3 set-ups were drawn. 1 were refused" in page(rows)
+    assert Compared.load(rows[1].json()) == rows[1]

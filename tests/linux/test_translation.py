@@ -306,6 +306,47 @@ def test_where_nothing_is_opened_events_find_endpoints_without_a_task(
     assert files["event-0.batch"] == "mptcp endpoint change id 1 backup\n"
 
 
+def test_endpoints_are_added_in_their_order_with_flags_and_port(scenario: Callable[..., Scenario]) -> None:
+    plan = scenario("pair").plan(None).data
+    first, second = (interface["addresses"][0] for interface in plan["nodes"][0]["interfaces"][:2])
+    _managed(plan, 0, "endpoints", endpoints=[f"{second} signal port 10100", f"{first} subflow fullmesh"])
+    _, *endpoints = translate(plan)[1]["mptcp-n0.batch"].splitlines()
+    assert endpoints == [
+        f"mptcp endpoint add {second} id 2 dev eth1 signal port 10100",
+        f"mptcp endpoint add {first} id 1 dev eth0 subflow fullmesh",
+    ]
+
+
+@pytest.mark.parametrize("names", [["10.9.9.9 subflow"], ["{0} subflow", "{0} signal"]])
+def test_an_endpoint_is_an_address_of_its_host_named_once(refusal: Callable[..., str], names: list[str]) -> None:
+    def change(plan: Plan) -> None:
+        own = plan["nodes"][0]["interfaces"][0]["addresses"][0]
+        _managed(plan, 0, "endpoints", endpoints=[name.format(own) for name in names])
+
+    assert "which is no address of its host, or twice" in refusal(change)
+
+
+def test_settings_that_a_plan_seldom_names_become_files(scenario: Callable[..., Scenario]) -> None:
+    settings = ("allow_join_initial_addr_port=false", "add_addr_timeout=1 s", "close_timeout=3 s", "stale_loss_cnt=9")
+    plan = scenario("pair", *(f"host.client.{setting}" for setting in settings)).plan(None).data
+    written = translate(plan)[1]["sysctl-n0.sh"]
+    for name, value in (
+        ("allow_join_initial_addr_port", 0),
+        ("add_addr_timeout", 1),
+        ("close_timeout", 3),
+        ("stale_loss_cnt", 9),
+    ):
+        assert f"echo '{value}' > /proc/sys/net/mptcp/{name}" in written
+    assert "stale_loss_cnt" not in translate(plan)[1]["sysctl-n1.sh"]
+
+
+def test_a_timeout_of_part_of_a_second_is_refused(refusal: Callable[..., str]) -> None:
+    def change(plan: Plan) -> None:
+        plan["nodes"][0]["stack"]["add_addr_timeout_ns"] = 1_500_000_000
+
+    assert "Linux takes whole seconds, not 1.5 s" in refusal(change)
+
+
 @pytest.mark.parametrize("manager", ["default", "fullmesh", "ndiffports"])
 def test_a_server_whose_interface_is_a_backup_says_so(scenario: Callable[..., Scenario], manager: str) -> None:
     """In its answer to MP_JOIN, for which the kernel looks among the endpoints."""

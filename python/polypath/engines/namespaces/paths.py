@@ -25,6 +25,8 @@ class Endpoint:
     device: str
     flags: tuple[str, ...]
     port: str = ""
+    #: Where the order matters, as the kernel's list has it.
+    place: int = 0
 
     def add(self) -> str:
         where = f"id {self.number} dev {self.device}"
@@ -57,7 +59,8 @@ class Paths:
     def commands(self) -> list[str]:
         """Lines for `ip -batch`."""
         limits = f"mptcp limits set subflows {self.subflows} add_addr_accepted {self.accepted}"
-        return [limits, *(endpoint.add() for group in self.endpoints.values() for endpoint in group)]
+        endpoints = [endpoint for group in self.endpoints.values() for endpoint in group]
+        return [limits, *(endpoint.add() for endpoint in sorted(endpoints, key=lambda each: each.place))]
 
 
 def of_host(network: Network, kernel: Kernel, node: int) -> Paths:
@@ -187,14 +190,14 @@ def _chosen(every: Paths, texts: Sequence[str]) -> Paths:
     """Only the addresses that are named, in their order, with what is said of each; ids stay as they are."""
     at = {endpoint.address: (end, endpoint) for end, group in every.endpoints.items() for endpoint in group}
     found: dict[End, list[Endpoint]] = {}
-    for text in texts:
+    for place, text in enumerate(texts):
         address, *words = text.split()
         port = words[words.index("port") + 1] if "port" in words else ""
         flags = words[: words.index("port")] + words[words.index("port") + 2 :] if port else words
-        if (where := at.get(str(ip_address(address)))) is None:
-            raise EngineError(f"path manager endpoints names {address}, which is no address of its host")
+        if (where := at.pop(str(ip_address(address)), None)) is None:
+            raise EngineError(f"path manager endpoints names {address}, which is no address of its host, or twice")
         end, endpoint = where
-        own = replace(endpoint, flags=(*flags, *endpoint.flags), port=port)
+        own = replace(endpoint, flags=(*flags, *endpoint.flags), port=port, place=place)
         found.setdefault(end, []).append(own)
     return replace(every, endpoints=found)
 

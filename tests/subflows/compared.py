@@ -24,16 +24,13 @@ COUNTED = (
     *("MPJoinRejected", "MPJoinPortSynRx", "AddAddr", "AddAddrTx", "AddAddrDrop", "EchoAdd", "EchoAddTx"),
     *("RmAddr", "RmAddrTx", "RmAddrDrop", "RmSubflow", "MPPrioTx", "MPPrioRx", "MPRstTx", "MPRstRx", "MPFailTx"),
 )
-#: An attempt to join; and those that the kernel counts apart, because they came to no SYN: a server's before its
-#: program accepted the connection (`mptcp_subflow_create_socket`), or without a route (`__mptcp_subflow_connect`).
-ATTEMPT = "MPJoinSynTx"
-FAILED = ("MPJoinSynTxCreatSkErr", "MPJoinSynTxBindErr", "MPJoinSynTxConnectErr")
 #: A subflow that did not last as long, in ns, was refused at its third ACK, which the kernel's client does not see.
 LASTING = 150_000_000
 #: In ms: what closes later does so with its connection, and when differs in how the engines tell it.
 ENDS = STARTS + LASTS
-#: In ms: times of both engines that are nearer are the same.
-NEAR = 60
+#: In ms: times of both engines that are nearer are the same. A client's subflow is established by the fourth segment
+#: here (RFC 8684 section 3.2), and by the second in the kernel's events: a round trip lies between.
+NEAR = 100
 
 
 @dataclass(frozen=True)
@@ -111,10 +108,8 @@ def _found(recording: Recording) -> Mapping[str, Found]:
     for host, name, value in recording.table("counters").select("host", "name", "value").iter_rows():
         case, _, side = str(host).rpartition("-")
         counter = str(name).removeprefix("MPTcpExt")
-        counter = ATTEMPT if counter in FAILED else counter
         if counter in COUNTED and value:
-            counters = found[case].counters
-            counters[f"{side} {counter}"] = counters.get(f"{side} {counter}", 0) + value
+            found[case].counters[f"{side} {counter}"] = value
     return found
 
 

@@ -73,7 +73,9 @@ class _Hosts:
 
     def _endpoint(self, address: str) -> str:
         flags = self.random.choice(("subflow", "subflow", "signal", "signal", "subflow fullmesh", "subflow signal"))
-        if flags == "signal" and self.random.random() < 0.2:
+        # With a port, the first address is another endpoint than the connection's.
+        first = any(address in self._addresses[side, "eth0"] for side in self.interfaces)
+        if flags == "signal" and not first and self.random.random() < 0.3:
             self.classes.add("port of its own")
             flags += f" port {self.random.randint(20000, 20010)}"
         return f"{address} {flags}"

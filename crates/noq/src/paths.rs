@@ -123,6 +123,7 @@ impl Paths {
             clock: now,
             client: self.client,
             opens: self.client,
+            taken: true,
             local: &self.local,
             remote: &self.remote,
             subflows: &subflows,

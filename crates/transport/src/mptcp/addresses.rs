@@ -61,7 +61,9 @@ impl Connection {
         let deny_initial = multipath.deny_join_initial;
         let ready_at = *self.ready_at.get_or_insert(self.shared.now);
         let open = self.subflows.iter();
-        let open = open.filter(|subflow| subflow.is_open());
+        // A join of the peer's is none before its third segment, as on the kernel (`mptcp_finish_join`).
+        let joined = |state: State| state != State::SynReceived;
+        let open = open.filter(|subflow| subflow.is_open() && joined(subflow.socket.state));
         let (subflows, addresses): (Vec<Pair>, Vec<_>) = open
             .map(|subflow| {
                 let pair = Pair {
@@ -85,6 +87,7 @@ impl Connection {
             clock: self.shared.now,
             client: self.session.client,
             opens: true,
+            taken: self.session.client || self.shared.now > ready_at,
             local: &self.local,
             remote: &self.remote,
             subflows: &subflows,

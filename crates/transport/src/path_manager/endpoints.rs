@@ -216,22 +216,23 @@ impl Endpoints {
         all.chain(chosen).filter(|it| it.local.up)
     }
 
-    /// `mptcp_pm_data_reset`, `mptcp_mpc_endpoint_setup`: the first address counts as used, and the peer hears of it if it is a backup
-    /// (RFC 8684 section 3.3.8), which no option of its handshake says.
-    fn begin(&mut self, view: &PmView) -> Option<Action> {
+    /// Before the first use of an address, the peer's or an own one: the first subflow's counts as used, and the peer hears of it if it is a
+    /// backup (RFC 8684 section 3.3.8), which no option of its handshake says (`mptcp_mpc_endpoint_setup`).
+    fn begin(&mut self, opening: &mut Opening) {
         if std::mem::replace(&mut self.begun, true) {
-            return None;
+            return;
         }
         self.tried.push(0);
-        let first = self.own(view).find(|it| it.local.id == 0)?;
-        let for_something = first.flags.subflow || first.flags.signal;
-        (first.local.backup && for_something).then_some(Action::Priority {
-            pair: Pair {
-                local: 0,
-                remote: 0,
-            },
-            backup: true,
-        })
+        let first = self.own(opening.view).find(|it| it.local.id == 0);
+        if first.is_some_and(|it| it.local.backup) {
+            opening.actions.push(Action::Priority {
+                pair: Pair {
+                    local: 0,
+                    remote: 0,
+                },
+                backup: true,
+            });
+        }
     }
 
     fn next_untried<'a>(&'a self, view: &'a PmView, has: fn(&Flags) -> bool) -> Option<Own<'a>> {
@@ -265,6 +266,7 @@ impl Endpoints {
     /// The next announcement, and subflows from addresses that were not tried yet (`mptcp_pm_create_subflow_or_signal_addr`). An address that is
     /// for both is opened from as soon as it is announced.
     fn use_addresses(&mut self, opening: &mut Opening) {
+        self.begin(opening);
         let view = opening.view;
         let mut announced = None;
         if let Some(Own { local, flags, port }) = self.next_untried(view, |flags| flags.signal) {
@@ -291,9 +293,13 @@ impl Endpoints {
         self.pending &= self.has_work(opening);
     }
 
-    /// Subflows from an address: to the peer's first one, or to each that subflows lead to (`fill_remote_addresses_vec`).
+    /// Subflows from an address: to the peer's first one, or to each that subflows lead to (`fill_remote_addresses_vec`). Before the program
+    /// took the connection there is no socket for them (`mptcp_subflow_create_socket`).
     fn open_from(&self, local: &LocalAddress, fullmesh: bool, opening: &mut Opening) {
         let view = opening.view;
+        if !view.taken {
+            return;
+        }
         let denied = |remote: &RemoteAddress| view.denies_first && remote.id == 0;
         let remotes = view.remote.iter();
         let remotes = remotes.filter(|remote| same_family(local, remote) && !denied(remote));
@@ -332,7 +338,11 @@ impl Endpoints {
             Some(_) => view.subflows.iter().any(|pair| pair.remote == id),
             None => (view.addresses.iter()).any(|&(_, to)| to == remote.address),
         };
-        if (id != 0 && !self.accepts && !against_denial) || known {
+        if id != 0 && !self.accepts && !against_denial {
+            return;
+        }
+        self.begin(opening);
+        if known {
             return;
         }
         let before = opening.further;
@@ -401,7 +411,7 @@ impl PathManager for Endpoints {
         let mut opening = Opening {
             view,
             further: view.further,
-            actions: self.begin(view).into_iter().collect(),
+            actions: Vec::new(),
         };
         match view.occasion {
             Occasion::Turn | Occasion::AnnouncementEnded | Occasion::SubflowEstablished => {
@@ -478,6 +488,7 @@ mod tests {
         subflows: Vec<Pair>,
         first_ended: bool,
         denies_first: bool,
+        taken: bool,
     }
 
     impl Bench {
@@ -497,6 +508,7 @@ mod tests {
                 subflows: vec![FIRST],
                 first_ended: false,
                 denies_first: false,
+                taken: true,
             };
             bench.tell(0);
             bench
@@ -520,6 +532,7 @@ mod tests {
                 clock: 0,
                 client: self.client,
                 opens: true,
+                taken: self.taken,
                 local: &self.local,
                 remote: &self.remote,
                 subflows: &self.subflows,
@@ -665,5 +678,27 @@ mod tests {
         bench.local[0].backup = true;
         assert_eq!(bench.ask(Occasion::Turn), ["0-0 backup true", "1-0"]);
         assert_eq!(bench.ask(Occasion::SubflowEstablished), NOTHING);
+    }
+
+    #[test]
+    fn a_first_address_of_a_backup_is_told_before_any_address_is_used() {
+        let mut bench = Bench::new(
+            json!({"flags": "none", "subflows": 1, "add_addr_accepted": 1}),
+            2,
+        );
+        bench.local[0].backup = true;
+        assert_eq!(bench.ask(Occasion::Turn), NOTHING);
+        assert_eq!(bench.received(1), ["0-0 backup true", "0-1"]);
+        assert_eq!(bench.received(2), NOTHING);
+    }
+
+    #[test]
+    fn before_the_program_takes_a_connection_attempts_fail_and_use_up_addresses() {
+        let mut bench = Bench::new(json!({"flags": "signal subflow", "subflows": 1}), 4);
+        bench.client = false;
+        bench.taken = false;
+        assert_eq!(bench.ask(Occasion::Turn), ["announce 1"]);
+        bench.taken = true;
+        assert_eq!(bench.ask(Occasion::AnnouncementEnded), NOTHING);
     }
 }

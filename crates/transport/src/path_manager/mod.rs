@@ -77,6 +77,8 @@ pub struct PmView<'a> {
     pub client: bool,
     /// This side may open subflows: over MPTCP either may (RFC 8684 section 3.2), over QUIC the client (RFC 10069 section 3.1).
     pub opens: bool,
+    /// The program of this host has taken the connection, which a server finds established a moment before.
+    pub taken: bool,
     pub local: &'a [LocalAddress],
     pub remote: &'a [RemoteAddress],
     pub subflows: &'a [Pair],

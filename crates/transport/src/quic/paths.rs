@@ -157,6 +157,7 @@ impl Connection {
             clock: self.now,
             client: self.client,
             opens: self.client,
+            taken: true,
             local: &self.local,
             remote: &self.remote,
             subflows: &subflows,

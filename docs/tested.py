@@ -66,8 +66,10 @@ def campaigns() -> Iterator[Row]:
     yield "Scenarios of QUIC beside noq-proto", f"{agree} agree", "`polypath compare --engines sim,noq`"
     ran = found(r"drawn, [\d,]+ refused, ([\d,]+) run", "beside.md")
     yield "Random plans on both engines", f"{ran} run, every byte compared", "`make beside`"
-    ran, alike = found(r"Of the other ([\d,]+), [\d,]+ are alike", "subflows.md"), found(r", ([\d,]+) are alike", "subflows.md")
-    yield "Random set-ups of path management on both engines", f"{alike} of {ran} alike in all counters", "`make subflows`"
+    ran = found(r"Of the other ([\d,]+), [\d,]+ are alike", "subflows.md")
+    alike = found(r", ([\d,]+) are alike", "subflows.md")
+    what = "Random set-ups of path management on both engines"
+    yield what, f"{alike} of {ran} alike in all counters", "`make subflows`"
     held = found(r"among those that fit: ([\d,]+) times", "metamorphic.md")
     relations = found(r"to five of the\n(\d+) relations", "metamorphic.md")
     yield "Metamorphic relations", f"{relations} relations, applied {held} times", "`make metamorphic`"

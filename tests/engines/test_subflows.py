@@ -27,13 +27,19 @@ delay = "29079 us"
 [[application]]
 kind = "bulk"
 """
+# away and back at both hosts at the same times
+BOTH_OPEN += "".join(
+    f'[[event]]\nat = "{at}"\ninterface = "{host}:eth1"\nup = {up}\n'
+    for at, up in (("110 ms", "false"), ("310 ms", "true"))
+    for host in ("client", "server")
+)
 
 
 def test_subflows_that_both_ends_open_at_once_have_numbers_of_their_own() -> None:
     recording = polypath.run(polypath.Scenario.parse(BOTH_OPEN, "both.toml"))
     ends = recording.table("subflow_ends")
-    assert sorted(ends["subflow"]) == [0, 1, 2]
-    assert sorted(ends["destination_port"] == 5001) == [False, True, True]
+    assert sorted(ends["subflow"]) == [0, 1, 2, 3]
+    assert sorted(ends["destination_port"] == 5001) == [False, True, True, True]
     assert ends.filter(pl.col("server_received_bytes") > pl.col("client_sent_bytes")).is_empty()
     assert (ends["server_received_bytes"] > 0).all()
     sampled = recording.table("subflows").filter(pl.col("time_ns") % 100_000_000 == 0)

@@ -310,7 +310,9 @@ impl Simulation {
         if !(anything || newly_established || newly_at_end || woken) {
             return;
         }
-        endpoint.wake = if woken { NEVER } else { endpoint.wake };
+        if woken {
+            endpoint.wake = NEVER;
+        }
         let app = &mut self.apps[endpoint.application];
         if let (Some(session), Some(connection)) = (&mut app.session, &mut endpoint.connection) {
             session.run(&mut Io {

@@ -71,6 +71,7 @@ lint-rust: $(VENV)/.ready
 	@.ci/step rustfmt sh -c 'cargo fmt --all --check && echo formatted'
 	@.ci/step clippy cargo clippy --workspace --all-targets --locked -- -D warnings
 	@.ci/step without-noq cargo clippy -p polypath-lab --no-default-features --locked -- -D warnings
+	@.ci/step browser .ci/browser
 
 test-rust: $(VENV)/.ready
 	@.ci/step 'cargo test' cargo test --workspace --locked

@@ -18,7 +18,7 @@ Module = tuple[str, ...]
 _USE = re.compile(r"(?P<shown>pub(?:\([^)]*\))?\s+)?\buse\s+(?P<tree>[^;]+);")
 _PATH = re.compile(r"\b[A-Za-z_]\w*(?:::[A-Za-z_]\w*)+")
 _INNER = re.compile(r"\bmod (\w+) \{")
-_NO_CODE = re.compile(r"""//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])'""")
+_NO_CODE = re.compile(r"""//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])'|\(in [\w:]+\)""")
 
 
 def _parts(module: Module, source: str) -> Iterator[tuple[Module, str]]:

@@ -1,12 +1,16 @@
 //! One end of an application's connection: the transport, its flows in the network, its timer.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 use polypath_net::TimerId;
-use polypath_transport::{Connection, NEVER, Nanos};
+use polypath_transport::{Connection, NEVER, Nanos, Segment};
 
+use crate::alarm::Alarm;
 use crate::application::Side;
 use crate::carrier::Carrier;
+use crate::plan::Plan;
+use crate::quic::Quic;
 
 pub(crate) struct Endpoint {
     /// Absent until the connection begins on this side.
@@ -18,23 +22,38 @@ pub(crate) struct Endpoint {
     pub flows: Vec<u32>,
     /// The number of each subflow or path in its connection, the same at both ends.
     pub numbers: Vec<u32>,
-    pub timer: TimerId,
-    /// When the timer is set to fire.
-    pub timer_at: Nanos,
+    /// Has it called when its connection's deadline comes, or its application wants it.
+    pub alarm: Alarm,
     /// When the application wants to be called.
     pub wake: Nanos,
     /// Bytes that the application wrote.
     pub written: u64,
-    /// In-order bytes that the application read, and when the first and the last came.
-    pub received: u64,
-    pub first_byte_at: Option<Nanos>,
-    pub last_byte_at: Option<Nanos>,
+    pub received: Received,
     /// The application was told that the peer's stream ended.
     pub end_seen: bool,
     pub established_at: Option<Nanos>,
     pub ended_at: Option<Nanos>,
     /// What the host's queues still hold.
     pub leaving: Leaving,
+}
+
+/// In-order bytes that an application read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Received {
+    pub bytes: u64,
+    pub first_at: Option<Nanos>,
+    pub last_at: Option<Nanos>,
+}
+
+impl Received {
+    #[inline(always)]
+    pub fn add(&mut self, bytes: u64, now: Nanos) {
+        if bytes > 0 {
+            self.bytes += bytes;
+            self.first_at.get_or_insert(now);
+            self.last_at = Some(now);
+        }
+    }
 }
 
 /// Segments in queues of their host, by when they leave them.
@@ -94,13 +113,10 @@ impl Endpoint {
             side,
             flows: Vec::new(),
             numbers: Vec::new(),
-            timer,
-            timer_at: NEVER,
+            alarm: Alarm::new(timer),
             wake: NEVER,
             written: 0,
-            received: 0,
-            first_byte_at: None,
-            last_byte_at: None,
+            received: Received::default(),
             end_seen: false,
             established_at: None,
             ended_at: None,
@@ -116,6 +132,57 @@ impl Endpoint {
     /// The place here of the subflow or path with this number.
     pub fn numbered(&self, number: u32) -> Option<usize> {
         self.numbers.iter().position(|&known| known == number)
+    }
+
+    /// Whether it is a server's at this port of a node.
+    pub fn listens(&self, plan: &Plan, node: usize, port: u16) -> bool {
+        self.side == Side::Server
+            && self.node == node
+            && plan.applications[self.application].port == port
+    }
+
+    /// Whether the token of its connection is known: in Linux a client's from its SYN on, a server's once the handshake is done.
+    pub fn holds_token(&self) -> bool {
+        self.tcp().is_some_and(|connection| {
+            connection.ended().is_none() && (self.side == Side::Client || connection.established())
+        })
+    }
+
+    /// Whether an MP_JOIN to `local` needs a server at its port, as any other SYN, although the token says whose it is.
+    pub fn needs_listener(&self, local: SocketAddr) -> bool {
+        self.tcp().is_some_and(|connection| {
+            connection.config().profile.joins_at_listeners() && !connection.listens(local)
+        })
+    }
+
+    /// Whether its connection of TCP has not begun, or failed before it was established.
+    pub fn is_free(&self) -> bool {
+        self.tcp()
+            .is_none_or(|connection| connection.ended().is_some() && !connection.established())
+    }
+
+    /// Whether a segment was taken back because one before it on its subflow was refused.
+    pub fn took_back(&self, subflow: usize, segment: &Segment) -> bool {
+        self.tcp()
+            .is_some_and(|it| !it.subflows()[subflow].socket().has_sent(segment))
+    }
+
+    /// Tells the connection what the host's queue holds no longer.
+    pub fn tell_left(&mut self, now: Nanos) {
+        while let Some(held) = self.leaving.pop(now) {
+            if let Some(connection) = self.tcp_mut() {
+                connection.on_left_host(held.subflow, held.bytes, now);
+            }
+        }
+    }
+
+    /// The connection where it is QUIC's.
+    pub fn quic(&self) -> Option<&Quic> {
+        self.connection.as_ref().and_then(Carrier::quic)
+    }
+
+    pub fn quic_mut(&mut self) -> Option<&mut Quic> {
+        self.connection.as_mut().and_then(Carrier::quic_mut)
     }
 
     /// The connection where it is TCP's.

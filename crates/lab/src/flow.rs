@@ -211,6 +211,23 @@ impl End {
     }
 }
 
+pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
+
+/// IP's protocol number of what a packet carries.
+pub(crate) fn protocol(flow: &Flow, content: &Content) -> u8 {
+    match content {
+        Content::Tcp(_) => TCP,
+        Content::Quic(_) | Content::Udp { .. } => UDP,
+        Content::Echo { .. } | Content::TooBig { .. } if flow.source.is_ipv4() => 1,
+        Content::Echo { .. } | Content::TooBig { .. } => 58,
+        Content::Frame(_) => 0,
+    }
+}
+
+/// UDP's header and ICMP's echo header alike.
+pub(crate) const DATAGRAM_HEADER: u32 = 8;
+
 /// IP header without options or extension headers.
 pub(crate) fn ip_header_len(address: SocketAddr) -> u32 {
     if address.is_ipv4() { 20 } else { 40 }

@@ -1,5 +1,6 @@
 //! From a [`plan::Plan`] to a [`Recording`]: endpoints, applications and probes on the network.
 
+mod alarm;
 mod application;
 pub mod bench;
 mod bridging;
@@ -7,7 +8,6 @@ mod build;
 mod capture;
 mod carrier;
 mod control;
-mod controller;
 mod endpoint;
 mod error;
 mod flow;
@@ -24,6 +24,7 @@ mod quic;
 mod record;
 mod registry;
 mod simulation;
+mod spreading;
 mod ways;
 
 pub use build::{Built, build};

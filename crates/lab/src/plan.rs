@@ -462,3 +462,33 @@ impl Default for Record {
         }
     }
 }
+
+/// The stacks of a plan's hosts and applications.
+#[derive(Debug)]
+pub(crate) struct Stacks {
+    nodes: Vec<Option<Box<Stack>>>,
+    applications: Vec<[Option<Box<Stack>>; 2]>,
+}
+
+impl Stacks {
+    /// The stack of an application's end on a node: its own, or its host's.
+    pub fn of(&self, application: usize, end: usize, node: usize) -> Option<&Stack> {
+        let own = self.applications[application][end].as_deref();
+        own.or_else(|| self.nodes[node].as_deref())
+    }
+}
+
+impl Plan {
+    /// Takes the stacks out: their room is large, and they are looked at once.
+    pub(crate) fn take_stacks(&mut self) -> Stacks {
+        let nodes = self.nodes.iter_mut().map(|node| node.stack.take());
+        let applications = self
+            .applications
+            .iter_mut()
+            .map(|each| [each.client_stack.take(), each.server_stack.take()]);
+        Stacks {
+            nodes: nodes.collect(),
+            applications: applications.collect(),
+        }
+    }
+}

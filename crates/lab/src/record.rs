@@ -80,7 +80,7 @@ impl Recorder {
     /// One row for each subflow of an endpoint, and one for its connection.
     fn sample_endpoint(&mut self, now: Nanos, id: u32, endpoint: &mut Endpoint) {
         let side = Text::from(endpoint.side.name());
-        let received = endpoint.received;
+        let received = endpoint.received.bytes;
         let Some(connection) = &endpoint.connection else {
             return;
         };
@@ -451,10 +451,10 @@ impl Recorder {
             start_ns: settings.start_ns as i64,
             established_ns: time(client.established_at),
             end_ns: time(client.ended_at),
-            first_byte_ns: time(bytes(earliest, |endpoint| endpoint.first_byte_at)),
-            last_byte_ns: time(bytes(std::cmp::max, |endpoint| endpoint.last_byte_at)),
-            client_received_bytes: client.received,
-            server_received_bytes: server.received,
+            first_byte_ns: time(bytes(earliest, |endpoint| endpoint.received.first_at)),
+            last_byte_ns: time(bytes(std::cmp::max, |endpoint| endpoint.received.last_at)),
+            client_received_bytes: client.received.bytes,
+            server_received_bytes: server.received.bytes,
         });
     }
 

@@ -5,7 +5,7 @@ use polypath_transport::Segment;
 use polypath_transport::registry::{Entry, no_parameters};
 
 use super::{Asked, Graph, Routing, Standing};
-use crate::controller::Controller;
+use crate::spreading::Spreading;
 
 pub(super) const ENTRY: Entry<dyn Routing> = Entry {
     name: "spread",
@@ -17,12 +17,12 @@ pub(super) const ENTRY: Entry<dyn Routing> = Entry {
 
 #[derive(Default)]
 struct Spread {
-    controller: Controller,
+    spreading: Spreading,
 }
 
 impl Routing for Spread {
     fn read(&mut self, flow: &Asked, segment: &Segment) {
-        self.controller.read(flow.source, flow.destination, segment);
+        self.spreading.read(flow.source, flow.destination, segment);
     }
 
     fn path(
@@ -38,16 +38,16 @@ impl Routing for Spread {
             topology.node_of(interface).ok()
         };
         // A switch that lost its entry asks again: the flow stays where it is.
-        let kept = self.controller.placed(source, destination);
+        let kept = self.spreading.placed(source, destination);
         let kept = kept.filter(|path| path.iter().all(|channel| graph.is_up(*channel)));
         let path = match kept {
             Some(path) => path.to_vec(),
             None => {
-                self.controller.displace(source, destination);
+                self.spreading.displace(source, destination);
                 let interface = topology.owner(source.ip())?;
                 let host = topology.node_of(interface).ok()?;
                 let up = |channel: ChannelId| graph.is_up(channel);
-                (self.controller).place(topology, up, host, source, destination)?
+                (self.spreading).place(topology, up, host, source, destination)?
             }
         };
         let here = path
@@ -65,6 +65,6 @@ impl Routing for Spread {
     }
 
     fn displace(&mut self, flow: &Asked) {
-        self.controller.displace(flow.source, flow.destination);
+        self.spreading.displace(flow.source, flow.destination);
     }
 }

@@ -15,9 +15,9 @@ impl Simulation {
     /// Called after each `handled` outputs of the network.
     #[cold]
     pub(super) fn look_after(&mut self, handled: u64) -> Result<(), PlanError> {
-        let now = self.network.now();
+        let now = self.world.net.now();
         let handled = self.guard.handled_at(now, handled);
-        let most = AT_ONCE + AT_ONCE_PER_ENDPOINT * self.endpoints.len() as u64;
+        let most = AT_ONCE + AT_ONCE_PER_ENDPOINT * self.hosts.endpoints().len() as u64;
         if handled > most {
             return Err(PlanError::StandsStill {
                 seconds: now as f64 / 1e9,
@@ -32,16 +32,15 @@ impl Simulation {
     /// is not worth going on with.
     #[cold]
     pub(super) fn require_room(&mut self) -> Result<(), PlanError> {
-        self.captures.require_written()?;
-        self.qlogs.require_written()?;
+        self.world.require_written()?;
         self.require_memory()
     }
 
     fn require_memory(&self) -> Result<(), PlanError> {
         let limit = self.plan.record.memory_bytes;
-        let requests = self.requests() * size_of::<Request>() as u64;
-        let packets = self.network.totals().in_flight * PACKET_BYTES;
-        let rows = self.recorder.recording.bytes();
+        let requests = self.hosts.apps.requests() * size_of::<Request>() as u64;
+        let packets = self.world.net.totals().in_flight * PACKET_BYTES;
+        let rows = self.world.recorded_bytes();
         if rows + requests + packets <= limit {
             return Ok(());
         }
@@ -58,20 +57,11 @@ impl Simulation {
             ("samples", "raise [record] interval")
         };
         Err(PlanError::Memory {
-            seconds: self.network.now() as f64 / 1e9,
+            seconds: self.world.net.now() as f64 / 1e9,
             limit,
             largest,
             remedy,
         })
-    }
-
-    /// Requests of all applications so far.
-    fn requests(&self) -> u64 {
-        let counts = self.apps.iter().map(|app| {
-            let datagrams = app.datagrams.as_ref();
-            app.requests.len() + datagrams.map_or(0, |datagrams| datagrams.requests.len())
-        });
-        counts.sum::<usize>() as u64
     }
 }
 

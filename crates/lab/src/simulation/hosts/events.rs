@@ -4,19 +4,17 @@ use std::net::IpAddr;
 
 use polypath_transport::Nanos;
 
-use super::Simulation;
+use super::Hosts;
 use crate::application::Side;
 use crate::carrier::Carrier;
 use crate::plan::Action;
+use crate::simulation::world::World;
 
-impl Simulation {
+impl Hosts {
     /// Tells a new connection which interfaces of its host are down. Its own address is the host's choice.
     #[cold]
-    pub(super) fn tell_what_is_down(&mut self, index: usize) {
-        if self.changed.all_up() {
-            return;
-        }
-        let now = self.network.now();
+    pub(super) fn tell_what_is_down(&mut self, world: &mut World, index: usize) {
+        let now = world.net.now();
         let endpoint = &mut self.endpoints[index];
         let (node, (source, destination)) =
             (endpoint.node, self.apps[endpoint.application].addresses);
@@ -27,7 +25,7 @@ impl Simulation {
         let Some(connection) = &mut endpoint.connection else {
             return;
         };
-        for interface in self.changed.down(node) {
+        for interface in self.hosts[node].interfaces.down() {
             for &address in &self.plan.nodes[node].interfaces[interface].addresses {
                 if address != own {
                     connection.set_address_up(address, false, now);
@@ -37,8 +35,8 @@ impl Simulation {
     }
 
     /// A change that a host is told of.
-    pub(super) fn on_event(&mut self, event: usize) {
-        let now = self.network.now();
+    pub fn on_event(&mut self, world: &mut World, event: usize) {
+        let now = world.net.now();
         let action = self.plan.events[event].action.clone();
         let (Action::Interface {
             node, interface, ..
@@ -57,7 +55,7 @@ impl Simulation {
             interfaces[interface].addresses.clone()
         };
         let own = addresses(interface);
-        self.changed.note(&action);
+        self.hosts[node].interfaces.note(&action);
         let others = match action {
             Action::Migrate { to, .. } => addresses(to),
             _ => Vec::new(),
@@ -71,7 +69,7 @@ impl Simulation {
                     tell(connection, &action, address, &others, now);
                 }
             }
-            self.follow_up(index);
+            self.follow_up(world, index);
         }
     }
 }

@@ -3,32 +3,35 @@
 use polypath_net::{Ecn, Packet};
 use polypath_transport::Purpose;
 
-use super::{Owner, Simulation, switches};
-use crate::flow::{Body, Content, End, ip_header_len};
+use super::Apps;
+use crate::flow::{Body, Content, DATAGRAM_HEADER, End, ip_header_len, protocol};
+use crate::simulation::world::Owner;
+use crate::simulation::world::World;
 
-/// UDP's header and ICMP's echo header alike.
-const DATAGRAM_HEADER: u32 = 8;
-
-impl Simulation {
-    pub(super) fn start_datagrams(&mut self, application: usize) {
-        let settings = &self.plan.applications[application];
-        let (client, server) = (settings.client, settings.server);
+impl Apps {
+    /// Begins an application between two nodes.
+    pub fn start_datagrams(
+        &mut self,
+        world: &mut World,
+        application: usize,
+        (client, server): (usize, usize),
+    ) {
         let (source, destination) = self.apps[application].addresses;
         let sender = End::Datagrams {
             application: application as u32,
         };
         let stream = u64::MAX - application as u64;
-        let there = self.new_flow(client, source, destination, Vec::new(), sender, stream);
-        let back = self.new_flow(server, destination, source, Vec::new(), sender, stream);
-        self.captures.flows[back as usize].identifier = source.port();
+        let there = world.new_flow(client, source, destination, Vec::new(), sender, stream);
+        let back = world.new_flow(server, destination, source, Vec::new(), sender, stream);
+        world.net.flow_mut(back).identifier = source.port();
         self.apps[application].flows = Some((there, back));
         let timer = self.apps[application].timer;
-        self.own(timer, Owner::Datagrams(application));
-        self.tick_datagrams(application);
+        world.own(timer, Owner::Datagrams(application));
+        self.tick_datagrams(world, application);
     }
 
-    pub(super) fn tick_datagrams(&mut self, application: usize) {
-        let now = self.network.now();
+    pub fn tick_datagrams(&mut self, world: &mut World, application: usize) {
+        let now = world.net.now();
         let app = &mut self.apps[application];
         let (Some(datagrams), Some((there, _))) = (&mut app.datagrams, app.flows) else {
             return;
@@ -40,8 +43,8 @@ impl Simulation {
             datagrams.echo(),
         );
         match next {
-            Some(at) => self.network.set_timer(app.timer, at),
-            None => self.finish_application(application),
+            Some(at) => world.net.set_timer(app.timer, at),
+            None => self.finish(application),
         }
         if due {
             let content = if echo {
@@ -58,14 +61,14 @@ impl Simulation {
                     len,
                 }
             };
-            self.send_datagram(there, content, len);
+            self.send_datagram(world, there, content, len);
         }
     }
 
-    pub(super) fn send_datagram(&mut self, flow: u32, content: Content, payload: u32) {
-        let protocol = switches::protocol(&self.captures.flows[flow as usize], &content);
-        self.refresh_way(flow, protocol);
-        let state = &mut self.captures.flows[flow as usize];
+    pub fn send_datagram(&mut self, world: &mut World, flow: u32, content: Content, payload: u32) {
+        let protocol = protocol(world.net.flow(flow), &content);
+        world.refresh_way(flow, protocol);
+        let state = world.net.flow_mut(flow);
         let route = state.route;
         if route.is_none() && !state.here {
             return;
@@ -78,17 +81,17 @@ impl Simulation {
             content,
         };
         let len = ip_header_len(state.source) + DATAGRAM_HEADER + payload;
-        self.dispatch(route, len, flow, Ecn::NotEct, body);
+        world.dispatch(route, len, flow, Ecn::NotEct, body);
     }
 
-    pub(super) fn on_datagram(&mut self, flow: usize, packet: &Packet<Body>) {
-        let End::Datagrams { application } = self.captures.flows[flow].sender else {
+    pub fn on_datagram(&mut self, world: &mut World, flow: u32, packet: &Packet<Body>) {
+        let End::Datagrams { application } = world.net.flow(flow).sender else {
             return;
         };
         if packet.corrupted {
             return;
         }
-        let now = self.network.now();
+        let now = world.net.now();
         let app = &mut self.apps[application as usize];
         let (Some(datagrams), Some((there, back))) = (&mut app.datagrams, app.flows) else {
             return;
@@ -100,12 +103,13 @@ impl Simulation {
                 sent_at,
                 len,
             } => {
-                let answer = if flow == there as usize {
+                let answer = if flow == there {
                     back
                 } else {
-                    self.answer_behind_a_middlebox(flow)
+                    self.answer_behind_a_middlebox(world, flow)
                 };
                 self.send_datagram(
+                    world,
                     answer,
                     Content::Echo {
                         reply: true,
@@ -136,9 +140,9 @@ impl Simulation {
 
     /// The flow of replies to requests that do not come as they left.
     #[cold]
-    fn answer_behind_a_middlebox(&mut self, flow: usize) -> u32 {
-        let answer = self.answering_flow(flow);
-        self.captures.flows[answer as usize].identifier = self.captures.flows[flow].source.port();
+    fn answer_behind_a_middlebox(&mut self, world: &mut World, flow: u32) -> u32 {
+        let answer = world.answering_flow(flow);
+        world.net.flow_mut(answer).identifier = world.net.flow(flow).source.port();
         answer
     }
 }

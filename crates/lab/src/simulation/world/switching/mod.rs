@@ -1,5 +1,11 @@
 //! The controller of a run: who decides, the tables that it fills, and what is counted of switches and control links.
 
+mod bridges;
+mod observed;
+mod openflow;
+mod switch_tables;
+mod switches;
+
 use std::collections::BTreeMap;
 
 use polypath_net::{ChannelId, Nanos, Network, NodeId, TimerId};
@@ -81,7 +87,7 @@ pub struct SwitchTotals {
 }
 
 /// Who decides.
-pub(super) enum Mind {
+enum Mind {
     BuiltIn(Box<Plane>),
     /// Somebody outside, with whom the switches speak OpenFlow.
     Outside(Box<Agents>),
@@ -90,26 +96,26 @@ pub(super) enum Mind {
 }
 
 /// The switches of a run, their controller and the links between.
-pub(super) struct Control {
-    pub fabric: Fabric,
-    pub mind: Mind,
-    pub wires: Wires,
+pub(super) struct Switching {
+    fabric: Fabric,
+    mind: Mind,
+    wires: Wires,
     idle_timeout: Option<Nanos>,
-    pub seed: u64,
-    pub timer: TimerId,
+    seed: u64,
+    timer: TimerId,
     /// Flows that go on from a switch, by the flow that came, the channel and the links crossed; and of each where it is from.
-    pub legs: BTreeMap<(u32, ChannelId, u16), u32>,
-    pub origins: BTreeMap<u32, u32>,
-    pub tallies: BTreeMap<NodeId, Tally>,
-    pub setups: Vec<Setup>,
-    pub open: BTreeMap<Fields, usize>,
-    pub unroutable: u64,
-    pub strays: u64,
+    legs: BTreeMap<(u32, ChannelId, u16), u32>,
+    origins: BTreeMap<u32, u32>,
+    tallies: BTreeMap<NodeId, Tally>,
+    setups: Vec<Setup>,
+    open: BTreeMap<Fields, usize>,
+    unroutable: u64,
+    strays: u64,
     /// When the last sample was taken, and where its rows begin.
-    pub last_sample: Option<(Nanos, usize)>,
+    last_sample: Option<(Nanos, usize)>,
 }
 
-impl Control {
+impl Switching {
     /// The switches of a plan; nothing where no controller rules.
     pub fn new(
         plan: &Plan,
@@ -142,7 +148,7 @@ impl Control {
             }
             (None, _) => Mind::Outside(Box::new(Agents::new(plan, network, &fabric))),
         };
-        let mut control = Self {
+        let mut switching = Self {
             tallies: fabric
                 .switches()
                 .map(|(node, _)| (node, Tally::default()))
@@ -163,26 +169,30 @@ impl Control {
         };
         // Links that are down from the start are known to be.
         for channel in (0..network.topology().channels() as u32).map(ChannelId) {
-            for (_, _, up) in control.fabric.link_changed(network, channel) {
-                if let Mind::BuiltIn(plane) = &mut control.mind {
+            for (_, _, up) in switching.fabric.link_changed(network, channel) {
+                if let Mind::BuiltIn(plane) = &mut switching.mind {
                     plane.know(channel, up);
                 }
             }
         }
-        match &mut control.mind {
+        match &mut switching.mind {
             Mind::BuiltIn(plane) => {
                 for order in plane.start(network.topology()) {
-                    control.obey(network, order);
+                    switching.obey(network, order);
                 }
             }
             Mind::Outside(agents) => {
                 for (node, agent) in agents.all_mut() {
-                    control.wires.send_up(0, node, Up::Bytes(agent.hello()));
+                    switching.wires.send_up(0, node, Up::Bytes(agent.hello()));
                 }
             }
             Mind::Bridges(_) => {}
         }
-        Ok(Some(control))
+        Ok(Some(switching))
+    }
+
+    pub fn timer(&self) -> TimerId {
+        self.timer
     }
 
     pub fn tally(&mut self, node: NodeId) -> &mut Tally {

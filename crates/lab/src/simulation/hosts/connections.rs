@@ -1,8 +1,6 @@
 //! Connections in the run: how they begin, what becomes of packets and of what endpoints send and tell.
 
-use std::net::{IpAddr, SocketAddr};
-
-use polypath_net::{Ecn, InterfaceId, NodeId, Packet, Parcel, random};
+use polypath_net::{Ecn, InterfaceId, Packet, Parcel, random};
 use polypath_transport::{
     Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Nanos, Segment, Transmit, Tuple,
 };
@@ -11,11 +9,13 @@ use polypath_wire::tcp::header_len;
 use crate::application::{Frames, Io, Side};
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
-use crate::flow::{Body, Content, End, Flow, ip_header_len};
+use crate::flow::{Body, Content, End, ip_header_len};
 use crate::origins::Origins;
 use crate::record::sampled;
 
-use super::{Owner, Simulation};
+use super::Hosts;
+use crate::simulation::world::Owner;
+use crate::simulation::world::World;
 
 /// Room for so many segments stays with a connection that sent them; bursts are rare, and their room goes.
 const KEPT_TRANSMITS: usize = 4;
@@ -41,37 +41,38 @@ impl Stream {
     }
 }
 
-impl Simulation {
-    pub(super) fn start(&mut self, application: usize) {
-        if self.apps[application].datagrams.is_some() {
-            return self.start_datagrams(application);
-        }
+impl Hosts {
+    pub fn start(&mut self, world: &mut World, application: usize) {
         let settings = &self.plan.applications[application];
         let (client, server) = (settings.client, settings.server);
+        if self.apps[application].datagrams.is_some() {
+            let nodes = (client, server);
+            return self.apps.start_datagrams(world, application, nodes);
+        }
         let first = self.endpoints.len();
         for (offset, (side, node)) in [(Side::Client, client), (Side::Server, server)]
             .into_iter()
             .enumerate()
         {
-            let timer = self.new_timer(Owner::Endpoint(first + offset));
+            let timer = world.new_timer(Owner::Endpoint(first + offset));
             self.endpoints
                 .push(Endpoint::new(node, side, timer, application));
         }
         let (source, destination) = self.apps[application].addresses;
         let tuple = Tuple {
-            local: (source.ip(), self.ports[client].next()).into(),
+            local: (source.ip(), self.hosts[client].ports.next()).into(),
             remote: destination,
         };
         self.apps[application].endpoint = Some(first);
-        let now = self.network.now();
+        let now = world.net.now();
         if self.plan.applications[application].transport.is_quic() {
-            return self.start_quic(first, tuple);
+            return self.start_quic(world, first, tuple);
         }
         let connection = self.make(Stream::endpoint(first), first, |host| {
             Connection::connect(host, tuple, now)
         });
-        self.begin(first, connection, 0);
-        self.follow_up(first);
+        self.begin(world, first, connection, 0);
+        self.follow_up(world, first);
     }
 
     /// Makes a connection as an endpoint's host and application have them; its key is drawn again until its token is the host's only one (RFC 8684 section 3.1).
@@ -88,7 +89,7 @@ impl Simulation {
                 with(host).expect("the plan's algorithms were checked before the run");
             let taken = connection
                 .token()
-                .is_some_and(|token| self.tokens.contains_key(&(endpoint.node, token)));
+                .is_some_and(|token| self.hosts[endpoint.node].named(token).is_some());
             if !taken {
                 if self.plan.record.decisions {
                     connection.record_decisions();
@@ -112,6 +113,7 @@ impl Simulation {
             Side::Client => client,
             Side::Server => server,
         };
+        let host = &self.hosts[endpoint.node];
         let interfaces = self.plan.nodes[endpoint.node].interfaces.iter();
         Accept {
             config: config.clone(),
@@ -119,15 +121,15 @@ impl Simulation {
             addresses: interfaces
                 .enumerate()
                 .flat_map(|(number, interface)| {
-                    let changed = self.changed.backup(endpoint.node, number);
+                    let changed = host.interfaces.backup(number);
                     let backup = changed.unwrap_or(interface.backup);
                     let addresses = interface.addresses.iter();
                     addresses.map(move |address| (*address, backup))
                 })
                 .collect(),
-            mtus: self.interface_mtus[endpoint.node].clone(),
-            ports: self.ports[endpoint.node].clone(),
-            sessions: self.sessions[endpoint.node].clone(),
+            mtus: host.mtus.clone(),
+            ports: host.ports.clone(),
+            sessions: host.sessions.clone(),
             random: random::stream(
                 self.plan.seed,
                 stream.of,
@@ -138,67 +140,79 @@ impl Simulation {
         }
     }
 
-    pub(super) fn begin(&mut self, index: usize, connection: Connection, number: u32) {
+    pub(super) fn begin(
+        &mut self,
+        world: &mut World,
+        index: usize,
+        connection: Connection,
+        number: u32,
+    ) {
         let endpoint = &mut self.endpoints[index];
         if let Some(token) = connection.token() {
-            self.tokens.insert((endpoint.node, token), index);
+            self.hosts[endpoint.node].add_token(token, index);
         }
         endpoint.connection = Some(Carrier::Tcp(connection));
         endpoint.numbers.push(number);
-        self.tell_what_is_down(index);
+        self.tell_what_is_down(world, index);
     }
 
     /// A packet arrived at the end of its route. A segment of TCP whose receiver is known is looked at where it lies.
     #[inline(always)]
-    pub(super) fn on_parcel(&mut self, parcel: Parcel, interface: InterfaceId) {
-        if let Some(packet) = self.network.look_into(&parcel)
+    pub fn on_parcel(&mut self, world: &mut World, parcel: Parcel, interface: InterfaceId) {
+        if let Some(packet) = world.net.look_into(&parcel)
             && let Content::Tcp(segment) = &packet.body.content
             && !packet.body.altered
-            && let Some(End::Subflow { endpoint, subflow }) =
-                self.captures.flows[packet.flow as usize].receiver
+            && let Some(End::Subflow { endpoint, subflow }) = world.net.flow(packet.flow).receiver
         {
             let arrival = Arrival {
                 congestion_experienced: packet.ecn == Ecn::Ce,
                 corrupted: packet.corrupted,
                 purpose: packet.body.purpose,
             };
-            let now = self.network.now();
+            let now = world.net.now();
             let endpoint = endpoint as usize;
             let owns_nothing = segment.owns_nothing();
             let mut waits = false;
-            if self.network.is_crowded() {
-                self.prefetch(endpoint, subflow as usize);
+            if world.net.is_crowded() {
+                world
+                    .net
+                    .prefetch(&self.endpoints[endpoint], subflow as usize);
             }
             if let Some(connection) = self.endpoints[endpoint].tcp_mut() {
                 connection.take_in(subflow as usize, segment, arrival, now);
                 waits = connection.processes_wait();
             }
             if owns_nothing {
-                self.network.forget(parcel);
+                world.net.forget(parcel);
             } else {
-                drop(self.network.take(parcel));
+                drop(world.net.take(parcel));
             }
-            if !(waits && self.wait_for_others(endpoint)) {
-                self.follow_up(endpoint);
+            if !(waits && self.wait_for_others(world, endpoint)) {
+                self.follow_up(world, endpoint);
             }
         } else {
-            self.on_other_parcel(parcel, interface);
+            self.on_other_parcel(world, parcel, interface);
         }
     }
 
     #[inline(never)]
-    fn on_other_parcel(&mut self, parcel: Parcel, interface: InterfaceId) {
-        if let Some(packet) = self.network.take(parcel) {
-            self.on_packet(packet, Some(interface));
+    fn on_other_parcel(&mut self, world: &mut World, parcel: Parcel, interface: InterfaceId) {
+        if let Some(packet) = world.net.take(parcel) {
+            self.on_packet(world, packet, Some(interface));
         }
     }
 
     #[inline(always)]
-    pub(super) fn on_packet(&mut self, mut packet: Packet<Body>, interface: Option<InterfaceId>) {
-        let flow = packet.flow as usize;
-        let receiver = match self.captures.flows[flow].receiver {
+    pub fn on_packet(
+        &mut self,
+        world: &mut World,
+        mut packet: Packet<Body>,
+        interface: Option<InterfaceId>,
+    ) {
+        let flow = packet.flow;
+        let receiver = match world.net.flow(flow).receiver {
             Some(End::Middlebox { stand, forward }) => {
-                return self.on_middlebox(stand as usize, forward, packet);
+                return world.on_middlebox(stand as usize, forward, packet);
             }
             known => known,
         };
@@ -209,7 +223,7 @@ impl Simulation {
             Content::Tcp(ref segment) => {
                 let end = match receiver {
                     Some(end) => Some(end),
-                    None => self.find_receiver(flow, &packet, interface),
+                    None => self.find_receiver(world, flow, &packet, interface),
                 };
                 let arrival = Arrival {
                     congestion_experienced: packet.ecn == Ecn::Ce,
@@ -217,88 +231,77 @@ impl Simulation {
                     purpose: packet.body.purpose,
                 };
                 let Some(End::Subflow { endpoint, subflow }) = end else {
-                    return self.on_extra(end, segment, arrival);
+                    return self.on_extra(world, end, segment, arrival);
                 };
-                let now = self.network.now();
+                let now = world.net.now();
                 if let Some(connection) = self.endpoints[endpoint as usize].tcp_mut() {
                     connection.take_in(subflow as usize, segment, arrival, now);
-                    if connection.processes_wait() && self.wait_for_others(endpoint as usize) {
+                    if connection.processes_wait() && self.wait_for_others(world, endpoint as usize)
+                    {
                         return;
                     }
                 }
-                self.follow_up(endpoint as usize);
+                self.follow_up(world, endpoint as usize);
             }
-            Content::Quic(_) => self.on_quic(flow, &mut packet),
-            Content::Udp { .. } | Content::Echo { .. } => self.on_datagram(flow, &packet),
-            Content::TooBig { .. } => self.on_too_big(&packet),
+            Content::Quic(_) => self.on_quic(world, flow, &mut packet),
+            Content::Udp { .. } | Content::Echo { .. } => {
+                self.apps.on_datagram(world, flow, &packet)
+            }
+            Content::TooBig { .. } => self.on_too_big(world, &packet),
             Content::Frame(_) => {}
         }
     }
 
     /// Does what follows from an endpoint's change: its application, what it sends, what it tells, its timer.
-    pub(super) fn follow_up(&mut self, index: usize) {
+    pub(super) fn follow_up(&mut self, world: &mut World, index: usize) {
         if let Some(Carrier::Quic(_)) = self.endpoints[index].connection {
-            return self.follow_up_quic(index);
+            return self.follow_up_quic(world, index);
         }
-        self.run_application(index);
+        let now = world.net.now();
+        if let Some(connection) = self.endpoints[index].tcp_mut() {
+            let came = Came {
+                bytes: connection.read(connection.available(), now),
+                frames: None,
+            };
+            let (established, at_end) = (connection.established(), connection.at_end());
+            self.call_session(world, index, came, established, at_end);
+        }
         let (told, sends) = match self.endpoints[index].tcp_mut() {
             Some(it) => (!it.events().is_empty(), !it.transmits().is_empty()),
             None => (false, false),
         };
         if told {
-            self.tell_events(index);
+            self.tell_events(world, index);
         }
         if sends {
-            self.transmit(index);
+            self.transmit(world, index);
         }
         let endpoint = &self.endpoints[index];
         let deadline = endpoint.tcp().map_or(NEVER, Connection::next_deadline);
-        self.set_timer(index, deadline);
+        self.set_timer(world, index, deadline);
     }
 
     /// Has an endpoint called when its connection's deadline comes, or its application wants it.
     #[inline(always)]
-    pub(super) fn set_timer(&mut self, index: usize, deadline: Nanos) {
+    pub(super) fn set_timer(&mut self, world: &mut World, index: usize, deadline: Nanos) {
         let endpoint = &mut self.endpoints[index];
         let at = deadline.min(endpoint.wake);
-        if at < endpoint.timer_at {
-            endpoint.timer_at = at;
-            self.network.set_timer(endpoint.timer, at);
-        }
-    }
-
-    pub(super) fn run_application(&mut self, index: usize) {
-        let now = self.network.now();
-        let endpoint = &mut self.endpoints[index];
-        let Some(connection) = endpoint.tcp_mut() else {
-            return;
-        };
-        let arrived = connection.read(connection.available(), now);
-        let established = connection.established();
-        let at_end = connection.at_end();
-        let came = Came {
-            bytes: arrived,
-            frames: None,
-        };
-        self.call_session(index, came, established, at_end);
+        world.net.set_alarm(&mut endpoint.alarm, at);
     }
 
     /// Lets the application know of what came, if it is news.
     #[inline(always)]
     pub(super) fn call_session(
         &mut self,
+        world: &mut World,
         index: usize,
         came: Came,
         established: bool,
         at_end: bool,
     ) {
-        let now = self.network.now();
+        let now = world.net.now();
         let endpoint = &mut self.endpoints[index];
-        if came.bytes > 0 {
-            endpoint.received += came.bytes;
-            endpoint.first_byte_at.get_or_insert(now);
-            endpoint.last_byte_at = Some(now);
-        }
+        endpoint.received.add(came.bytes, now);
         let newly_established = established && endpoint.established_at.is_none();
         if newly_established {
             endpoint.established_at = Some(now);
@@ -313,60 +316,60 @@ impl Simulation {
         if woken {
             endpoint.wake = NEVER;
         }
-        let app = &mut self.apps[endpoint.application];
+        let (app, roused) = self.apps.with_roused(endpoint.application);
         if let (Some(session), Some(connection)) = (&mut app.session, &mut endpoint.connection) {
             session.run(&mut Io {
                 now,
                 side: endpoint.side,
                 connection,
                 written: &mut endpoint.written,
-                captures: &mut self.captures,
+                captures: world.net.captures_mut(),
                 endpoint: index,
                 arrived: came.bytes,
                 frames: came.frames,
                 wake: &mut endpoint.wake,
                 requests: &mut app.requests,
-                roused: &mut self.roused,
+                roused,
             });
-            if !self.roused.is_empty() {
-                self.rouse();
+            if self.apps.rouses() {
+                self.rouse(world);
             }
         }
     }
 
     /// Calls the clients of applications that another application has news for.
     #[cold]
-    fn rouse(&mut self) {
-        let now = self.network.now();
-        for application in std::mem::take(&mut self.roused) {
+    fn rouse(&mut self, world: &mut World) {
+        let now = world.net.now();
+        for application in self.apps.take_roused() {
             if let Some(client) = self.apps[application].endpoint {
                 self.endpoints[client].wake = now;
-                self.set_timer(client, NEVER);
+                self.set_timer(world, client, NEVER);
             }
         }
     }
 
-    pub(super) fn transmit(&mut self, index: usize) {
-        let mut transmits = std::mem::take(&mut self.transmits);
+    pub(super) fn transmit(&mut self, world: &mut World, index: usize) {
+        let mut transmits = std::mem::take(&mut self.room.transmits);
         if let Some(connection) = self.endpoints[index].tcp_mut() {
             std::mem::swap(connection.transmits(), &mut transmits);
         }
         for transmit in &mut transmits {
-            self.transmit_one(index, transmit);
+            self.transmit_one(world, index, transmit);
         }
         // What they owned was taken.
         transmits.drain(..).for_each(std::mem::forget);
         if transmits.capacity() <= KEPT_TRANSMITS {
-            self.transmits = transmits;
+            self.room.transmits = transmits;
         }
     }
 
     #[inline(always)]
-    fn transmit_one(&mut self, index: usize, transmit: &mut Transmit) {
+    fn transmit_one(&mut self, world: &mut World, index: usize, transmit: &mut Transmit) {
         let (subflow, purpose) = (transmit.subflow, transmit.purpose);
-        let flow = self.flow_of(index, subflow);
-        if self.host_queues || self.plan.record.segments {
-            self.record_segment(index, transmit);
+        let flow = self.flow_of(world, index, subflow);
+        if self.looks_at_segments {
+            self.record_segment(world, index, transmit);
         }
         let endpoint = &self.endpoints[index];
         let Some(connection) = endpoint.tcp() else {
@@ -376,20 +379,20 @@ impl Simulation {
         let segment = &transmit.segment;
         let capable = connection.ecn_capable(subflow, segment, purpose);
         let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
-        let flow_state = &mut self.captures.flows[flow as usize];
+        let flow_state = world.net.flow_mut(flow);
         let route = flow_state.route;
         if route.is_none() && !flow_state.here {
             let transmit = Transmit {
                 segment: std::mem::take(&mut transmit.segment),
                 ..*transmit
             };
-            return self.transmit_to_queue(index, flow, transmit);
+            return self.transmit_to_queue(world, index, flow, transmit);
         }
         flow_state.sent = flow_state.sent.wrapping_add(1);
         let identification = flow_state.sent;
         let len =
             ip_header_len(flow_state.source) + header_len(segment) as u32 + segment.payload.len;
-        let mut make = || Body {
+        let make = || Body {
             identification,
             altered: false,
             purpose,
@@ -400,19 +403,15 @@ impl Simulation {
                 ..transmit.segment
             }),
         };
-        match route {
-            Some(route) if self.unwatched => {
-                (self.network).inject_made(route, len, flow, ecn, make, &mut ());
-            }
-            route => self.dispatch(route, len, flow, ecn, make()),
-        }
+        world.dispatch_made(route, len, flow, ecn, make);
     }
 
     /// Records a segment that leaves, unless the host's queue gives it back.
     #[inline(never)]
-    fn record_segment(&mut self, index: usize, transmit: &Transmit) {
+    fn record_segment(&mut self, world: &mut World, index: usize, transmit: &Transmit) {
         let subflow = transmit.subflow;
-        let unsent = self.host_queues && self.taken_back(index, subflow, &transmit.segment);
+        let unsent =
+            self.host_queues && self.endpoints[index].took_back(subflow, &transmit.segment);
         let endpoint = &self.endpoints[index];
         let Some(connection) = endpoint.tcp() else {
             return;
@@ -421,8 +420,9 @@ impl Simulation {
         if self.plan.record.segments && !unsent {
             let id = index as u32 / 2;
             let number = endpoint.number(subflow);
-            self.recorder.segment(
-                self.network.now(),
+            let now = world.net.now();
+            world.recorder().segment(
+                now,
                 id,
                 endpoint.side,
                 number,
@@ -433,7 +433,7 @@ impl Simulation {
                         connection.data_sequence(0),
                         connection.peer_data_sequence(0),
                     ),
-                    received: endpoint.received,
+                    received: endpoint.received.bytes,
                     reached: (socket.totals().sent, socket.received()),
                 },
             );
@@ -442,17 +442,17 @@ impl Simulation {
 
     /// The flow of a subflow in the direction from an endpoint; made at its first segment.
     #[inline(always)]
-    pub(super) fn flow_of(&mut self, index: usize, subflow: usize) -> u32 {
+    pub(super) fn flow_of(&mut self, world: &mut World, index: usize, subflow: usize) -> u32 {
         match self.endpoints[index].flows.get(subflow) {
             Some(&flow) => flow,
-            None => self.make_flows(index, subflow),
+            None => self.make_flows(world, index, subflow),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn make_flows(&mut self, index: usize, subflow: usize) -> u32 {
-        self.number_subflows(index);
+    fn make_flows(&mut self, world: &mut World, index: usize, subflow: usize) -> u32 {
+        self.endpoints.number_subflows(index);
         for subflow in self.endpoints[index].flows.len()..=subflow {
             let endpoint = &self.endpoints[index];
             let Some(connection) = &endpoint.connection else {
@@ -473,112 +473,25 @@ impl Simulation {
             };
             let first_dsn = connection.tcp().and_then(|it| it.data_sequence(0));
             // A controller reads the first segment of TCP before it places the flow.
-            let waits = self.controller.is_some() && connection.tcp().is_some();
-            let gateways = self.gateways(index, subflow);
+            let waits = world.reads_first_segments() && connection.tcp().is_some();
+            let gateways = self.endpoints.gateways(index, subflow);
             let flow =
-                self.unrouted_flow((tuple.local, tuple.remote), gateways, sender, index as u64);
+                world.unrouted_flow((tuple.local, tuple.remote), gateways, sender, index as u64);
             if !waits {
-                self.route_flow(flow, node);
+                world.route_flow(flow, node);
             }
-            self.captures.flows[flow as usize].first_dsn = first_dsn;
+            world.net.flow_mut(flow).first_dsn = first_dsn;
             self.demultiplexer
                 .insert(node, tuple.local, tuple.remote, end);
-            self.find_host_queue(index, subflow, flow);
+            self.find_host_queue(world, index, subflow, flow);
             self.endpoints[index].flows.push(flow);
             self.recall_mtu(index, subflow);
         }
         self.endpoints[index].flows[subflow]
     }
 
-    /// Numbers the subflows that an endpoint opened: the next one of its connection each, whichever end opens it.
-    pub(super) fn number_subflows(&mut self, index: usize) {
-        let endpoint = &self.endpoints[index];
-        let subflows = endpoint.tcp().map_or(0, |it| it.subflows().len());
-        for _ in endpoint.numbers.len()..subflows {
-            let known = [index, index ^ 1].map(|end| self.endpoints[end].numbers.iter().max());
-            let next = known.into_iter().flatten().max().map_or(0, |last| last + 1);
-            self.endpoints[index].numbers.push(next);
-        }
-    }
-
-    /// The routers that a subflow is steered through: the server's answers come back the client's way (RFC 1122 section 4.2.3.8).
-    fn gateways(&self, index: usize, subflow: usize) -> Vec<IpAddr> {
-        let of = |endpoint: usize, subflow: usize| {
-            let connection = self.endpoints[endpoint].connection.as_ref()?;
-            connection.gateways(subflow)
-        };
-        match self.endpoints[index].side {
-            Side::Client => of(index, subflow).map(<[_]>::to_vec).unwrap_or_default(),
-            Side::Server => self.endpoints[index ^ 1]
-                .numbered(self.endpoints[index].number(subflow))
-                .and_then(|opposite| of(index ^ 1, opposite))
-                .map(|way| way.iter().rev().copied().collect())
-                .unwrap_or_default(),
-        }
-    }
-
-    pub(super) fn new_flow(
-        &mut self,
-        node: usize,
-        source: SocketAddr,
-        destination: SocketAddr,
-        gateways: Vec<IpAddr>,
-        sender: End,
-        stream: u64,
-    ) -> u32 {
-        let flow = self.unrouted_flow((source, destination), gateways, sender, stream);
-        self.route_flow(flow, node);
-        flow
-    }
-
-    fn unrouted_flow(
-        &mut self,
-        (source, destination): (SocketAddr, SocketAddr),
-        gateways: Vec<IpAddr>,
-        sender: End,
-        stream: u64,
-    ) -> u32 {
-        self.captures.flows.push(Flow {
-            gateways,
-            sender,
-            stream: random::mix(stream),
-            receiver_node: self.receiver_node(destination.ip()),
-            ..Flow::new(source, destination)
-        });
-        (self.captures.flows.len() - 1) as u32
-    }
-
-    /// Finds a flow's way from a node.
-    pub(super) fn route_flow(&mut self, number: u32, node: usize) {
-        if self.control.is_some() {
-            // Its way is found when its first packet leaves, on whose protocol it depends.
-            let here = self.is_local(&self.captures.flows[number as usize]);
-            self.captures.flows[number as usize].here = here;
-            return;
-        }
-        let mut flow = self.captures.flows[number as usize].clone();
-        let node = NodeId(node as u32);
-        if self.stands.is_empty() && self.controller.is_none() {
-            let (label, ends) = (flow.label(), (flow.source.ip(), flow.destination.ip()));
-            let found = (self.network).route_via(node, ends.0, &flow.gateways, ends.1, label);
-            flow.route = found.ok();
-        } else if let Some(path) = self.path(node, &flow) {
-            self.lay(&mut flow, &path, None);
-        }
-        self.captures.flows[number as usize] = flow;
-    }
-
-    /// The node that owns an address.
-    pub(super) fn receiver_node(&self, address: IpAddr) -> u32 {
-        let topology = self.network.topology();
-        let owner = topology
-            .owner(address)
-            .map(|interface| topology.node_of(interface));
-        owner.and_then(Result::ok).map_or(0, |node| node.0)
-    }
-
-    pub(super) fn tell_events(&mut self, index: usize) {
-        self.number_subflows(index);
+    pub(super) fn tell_events(&mut self, world: &mut World, index: usize) {
+        self.endpoints.number_subflows(index);
         let endpoint = &mut self.endpoints[index];
         let Some(connection) = &mut endpoint.connection else {
             return;
@@ -587,10 +500,11 @@ impl Simulation {
         for event in std::mem::take(connection.events()) {
             let numbers = &endpoint.numbers;
             let number = |subflow: usize| numbers.get(subflow).copied().unwrap_or(subflow as u32);
-            self.recorder
+            world
+                .recorder()
                 .transport_event(event.at, id, endpoint.node, &event.kind, number);
             if let Some(subflow) = sampled(&event.kind) {
-                self.recorder.sample_subflow(
+                world.recorder().sample_subflow(
                     event.at,
                     id,
                     endpoint.side,
@@ -607,7 +521,7 @@ impl Simulation {
                 let failed = !ends && side == Side::Client;
                 let peer = &self.endpoints[index ^ 1];
                 if failed || peer.ended_at.is_some() {
-                    self.finish_application(application);
+                    self.apps.finish(application);
                 }
                 return;
             }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use polypath_net::{InterfaceId, NodeId, TimerId, random};
+use polypath_net::{InterfaceId, NodeId, random};
 use polypath_transport::{NEVER, Nanos};
 use rand_pcg::Pcg64Mcg;
 
 use crate::PlanError;
+use crate::alarm::Alarm;
 use crate::build::Built;
 use crate::flow::{Body, End};
 use crate::middlebox::{Middlebox, MiddleboxReport, REGISTRY, Tally};
@@ -19,8 +20,7 @@ pub(crate) struct Stand {
     pub node: NodeId,
     pub interface: InterfaceId,
     pub boxes: Vec<Placed>,
-    pub timer: TimerId,
-    pub timer_at: Nanos,
+    pub alarm: Alarm,
     /// The flows that lead on from here.
     pub onward: BTreeMap<(SocketAddr, SocketAddr, End, bool), u32>,
 }
@@ -120,8 +120,7 @@ pub(super) fn stands(plan: &Plan, built: &mut Built<Body>) -> Result<Vec<Stand>,
             node: NodeId(place(plan, link).node as u32),
             interface,
             boxes,
-            timer: built.network.new_timer(),
-            timer_at: NEVER,
+            alarm: Alarm::new(built.network.new_timer()),
             onward: BTreeMap::new(),
         });
     }

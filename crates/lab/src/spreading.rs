@@ -16,7 +16,7 @@ type Way = (SocketAddr, SocketAddr);
 
 /// What is known of the flows so far, and where they were put.
 #[derive(Debug, Default)]
-pub(crate) struct Controller {
+pub(crate) struct Spreading {
     /// The connection of each conversation, by its direction from the client.
     connections: BTreeMap<Way, u32>,
     /// Connections by the tokens of keys that were seen.
@@ -29,7 +29,7 @@ pub(crate) struct Controller {
     count: u32,
 }
 
-impl Controller {
+impl Spreading {
     /// Reads a flow's first segment: the server's key in a SYN/ACK (RFC 8684 section 3.1), the token that follows from it in a join's SYN
     /// (section 3.2). Of a client's key, which the third ACK shows, it knows nothing: joins that a server opens are connections of their own.
     pub fn read(&mut self, source: SocketAddr, destination: SocketAddr, segment: &Segment) {

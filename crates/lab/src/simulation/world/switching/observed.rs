@@ -1,12 +1,12 @@
-//! The network's loop where somebody watches: captures, or switches, which count. What stops at a switch is dealt with before the run hears
-//! of anything.
+//! The network's loop where switches count packets. What stops at a switch is dealt with before the run hears of anything.
 
 use polypath_net::{ChannelId, DropReason, Ecn, Nanos, Observer, Output, Packet, RouteId};
 use polypath_switch::Hits;
 
-use super::Simulation;
+use super::Switching;
 use crate::capture::Captures;
 use crate::flow::Body;
+use crate::simulation::world::net::Net;
 
 /// Captures and the counters of switches, in one run.
 struct Both<'a>(&'a mut Captures, &'a mut Hits);
@@ -37,19 +37,16 @@ impl Observer<Body> for Both<'_> {
     }
 }
 
-impl Simulation {
-    #[inline(never)]
-    pub(super) fn poll_watched(&mut self, until: Nanos) -> Option<Output<Body>> {
+impl Switching {
+    /// What the run is to hear of next up to `until`.
+    pub fn poll(&mut self, net: &mut Net, until: Nanos) -> Option<Output<Body>> {
         loop {
-            let Some(control) = &mut self.control else {
-                return self.network.poll(until, &mut self.captures);
-            };
-            let hits = &mut control.fabric.hits;
-            let output = if self.captures.active() {
-                let mut both = Both(&mut self.captures, hits);
-                self.network.poll(until, &mut both)
+            let hits = &mut self.fabric.hits;
+            let output = if net.captures.active() {
+                let mut both = Both(&mut net.captures, hits);
+                net.network.poll(until, &mut both)
             } else {
-                self.network.poll(until, hits)
+                net.network.poll(until, hits)
             };
             match output {
                 Some(Output::Delivered {
@@ -57,15 +54,15 @@ impl Simulation {
                     interface,
                     packet,
                 }) => {
-                    return Some(match self.on_controlled(node, interface, packet) {
+                    return Some(match self.on_controlled(net, node, interface, packet) {
                         Some(packet) => Output::Local(packet),
                         // The run has nothing to do, but counts it: a storm of packets between switches must not keep it from looking up.
                         None => Output::Changed(ChannelId(0)),
                     });
                 }
-                Some(Output::Changed(channel)) => self.on_changed(channel),
-                Some(Output::Timer(timer)) if timer == control.timer => {
-                    self.on_control_timer();
+                Some(Output::Changed(channel)) => self.on_changed(net, channel),
+                Some(Output::Timer(timer)) if timer == self.timer => {
+                    self.on_timer(net);
                     if self.is_asking() {
                         return None;
                     }
@@ -75,38 +72,32 @@ impl Simulation {
         }
     }
 
-    #[inline(never)]
-    pub(super) fn inject_watched(
+    pub fn inject(
         &mut self,
+        net: &mut Net,
         route: RouteId,
         len: u32,
         flow: u32,
         ecn: Ecn,
         body: Body,
     ) {
-        let Some(control) = &mut self.control else {
-            return (self.network).inject(route, len, flow, ecn, body, &mut self.captures);
-        };
-        let hits = &mut control.fabric.hits;
-        if self.captures.active() {
-            let mut both = Both(&mut self.captures, hits);
-            self.network.inject(route, len, flow, ecn, body, &mut both);
+        let hits = &mut self.fabric.hits;
+        if net.captures.active() {
+            let mut both = Both(&mut net.captures, hits);
+            net.network.inject(route, len, flow, ecn, body, &mut both);
         } else {
-            self.network.inject(route, len, flow, ecn, body, hits);
+            net.network.inject(route, len, flow, ecn, body, hits);
         }
     }
 
     /// Has a packet that stopped at a switch go on.
-    pub(super) fn forward(&mut self, route: RouteId, packet: Packet<Body>) {
-        let Some(control) = &mut self.control else {
-            return;
-        };
-        let hits = &mut control.fabric.hits;
-        if self.captures.active() {
-            let mut both = Both(&mut self.captures, hits);
-            self.network.forward(route, packet, &mut both);
+    pub(super) fn forward(&mut self, net: &mut Net, route: RouteId, packet: Packet<Body>) {
+        let hits = &mut self.fabric.hits;
+        if net.captures.active() {
+            let mut both = Both(&mut net.captures, hits);
+            net.network.forward(route, packet, &mut both);
         } else {
-            self.network.forward(route, packet, hits);
+            net.network.forward(route, packet, hits);
         }
     }
 }

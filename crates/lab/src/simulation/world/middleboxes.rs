@@ -7,29 +7,19 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use polypath_net::{ChannelId, NodeId, Packet, RouteError};
-use polypath_transport::NEVER;
 use polypath_wire::tcp::header_len;
 
+use super::World;
 use super::stand::Stand;
-use super::{Owner, Simulation};
-use crate::flow::{Body, Content, End, Flow, ip_header_len};
+use crate::flow::{Body, Content, DATAGRAM_HEADER, End, Flow, ip_header_len};
 use crate::middlebox::{Conversation, Passing, Work};
 
-/// UDP's header and ICMP's echo header alike.
-const DATAGRAM_HEADER: u32 = 8;
-
-impl Simulation {
-    pub(super) fn own_stand_timers(&mut self) {
-        for index in 0..self.stands.len() {
-            self.own(self.stands[index].timer, Owner::Middlebox(index));
-        }
-    }
-
+impl World {
     /// Leads a new flow along `path` to where it ends or meets middleboxes; those of stand `behind` it just left.
     pub(super) fn lay(&mut self, flow: &mut Flow, path: &[ChannelId], behind: Option<usize>) {
         let (mut legs, mut met) = (path.len(), None);
         'path: for (index, &channel) in path.iter().enumerate() {
-            let Some((from, to)) = self.network.topology().ends(channel) else {
+            let Some((from, to)) = self.net.network.topology().ends(channel) else {
                 break;
             };
             for (interface, crossed) in [(from, index), (to, index + 1)] {
@@ -40,7 +30,7 @@ impl Simulation {
                 let left = crossed == 0 && stand == behind;
                 if let Some(stand) = stand.filter(|_| !left) {
                     let link = self.stands[stand].link;
-                    let forward = self.channels[link].0 == channel;
+                    let forward = self.net.channels[link].0 == channel;
                     (legs, met) = (crossed, Some((stand, forward)));
                     break 'path;
                 }
@@ -49,7 +39,7 @@ impl Simulation {
         if met.is_none() {
             met = self.stand_of_address(flow.destination.ip(), behind);
         }
-        flow.route = self.network.route_over(&path[..legs]);
+        flow.route = self.net.network.route_over(&path[..legs]);
         flow.here = legs == 0;
         flow.rest = path[legs..].to_vec();
         flow.receiver = met.map(|(stand, forward)| End::Middlebox {
@@ -60,7 +50,7 @@ impl Simulation {
 
     /// The stand that an address belongs to, and the direction of what is sent to it.
     fn stand_of_address(&self, address: IpAddr, behind: Option<usize>) -> Option<(usize, bool)> {
-        let owner = self.network.topology().owner(address)?;
+        let owner = self.net.network.topology().owner(address)?;
         let stand = self
             .stands
             .iter()
@@ -73,14 +63,14 @@ impl Simulation {
 
     /// The stand that packets come from into a channel.
     pub(super) fn stand_before(&self, channel: ChannelId) -> Option<usize> {
-        let (from, _) = self.network.topology().ends(channel)?;
+        let (from, _) = self.net.network.topology().ends(channel)?;
         let mut stands = self.stands.iter();
         stands.position(|stand| stand.interface == from)
     }
 
     /// A packet reached the middleboxes of a link.
     #[cold]
-    pub(super) fn on_middlebox(&mut self, stand: usize, forward: bool, packet: Packet<Body>) {
+    pub fn on_middlebox(&mut self, stand: usize, forward: bool, packet: Packet<Body>) {
         let first = if forward {
             0
         } else {
@@ -92,8 +82,8 @@ impl Simulation {
             tally.dropped += 1;
             return;
         }
-        let flow = &self.captures.flows[packet.flow as usize];
-        let about = self.captures.about(&packet.body.content);
+        let flow = &self.net.captures.flows[packet.flow as usize];
+        let about = self.net.captures.about(&packet.body.content);
         let passing = Passing {
             forward,
             source: flow.source,
@@ -112,9 +102,9 @@ impl Simulation {
     }
 
     /// The time that some middlebox waited for has come.
-    pub(super) fn on_middlebox_timer(&mut self, stand: usize) {
-        let now = self.network.now();
-        self.stands[stand].timer_at = NEVER;
+    pub fn on_middlebox_timer(&mut self, stand: usize) {
+        let now = self.net.network.now();
+        self.stands[stand].alarm.on_fired();
         let mut queue = VecDeque::new();
         for (index, each) in self.stands[stand].boxes.iter_mut().enumerate() {
             if each.middlebox.deadline() > now {
@@ -133,7 +123,7 @@ impl Simulation {
 
     /// Takes packets through the middleboxes that they have before them, by position.
     fn through(&mut self, stand: usize, mut queue: VecDeque<(isize, Passing)>) {
-        let now = self.network.now();
+        let now = self.net.network.now();
         while let Some((position, passing)) = queue.pop_front() {
             let here = usize::try_from(position).ok();
             let Some(each) = here.and_then(|index| self.stands[stand].boxes.get_mut(index)) else {
@@ -151,10 +141,7 @@ impl Simulation {
         }
         let stand = &mut self.stands[stand];
         let at = stand.deadline();
-        if at < stand.timer_at {
-            stand.timer_at = at;
-            self.network.set_timer(stand.timer, at);
-        }
+        self.net.set_alarm(&mut stand.alarm, at);
     }
 
     fn leave_stand(&mut self, stand: usize, mut passing: Passing) {
@@ -175,19 +162,19 @@ impl Simulation {
             Content::Quic(sealed) => DATAGRAM_HEADER + sealed.len(),
             Content::Udp { len, .. } | Content::Echo { len, .. } => DATAGRAM_HEADER + len,
             Content::TooBig { about, .. } => {
-                DATAGRAM_HEADER + self.captures.quoted[*about as usize].shown
+                DATAGRAM_HEADER + self.net.captures.quoted[*about as usize].shown
             }
-            Content::Frame(number) => self.captures.own[*number as usize].len() as u32,
+            Content::Frame(number) => self.net.captures.own[*number as usize].len() as u32,
         };
         if let Some(about) = passing.about.take() {
-            self.captures.requote(&mut passing.body.content, &about);
+            self.net.captures.requote(&mut passing.body.content, &about);
         }
         let Flow {
             source,
             route,
             here,
             ..
-        } = self.captures.flows[flow as usize];
+        } = self.net.captures.flows[flow as usize];
         if route.is_some() || here {
             let len = ip_header_len(source) + transport;
             self.dispatch(route, len, flow, passing.ecn, passing.body);
@@ -197,7 +184,9 @@ impl Simulation {
     /// The flow of what leaves a stand: along the rest of the way that it came, or a new one if its addresses are others.
     fn onward_flow(&mut self, stand: usize, passing: &Passing) -> u32 {
         let Stand { node, .. } = self.stands[stand];
-        let came = passing.flow.map(|flow| &self.captures.flows[flow as usize]);
+        let came = passing
+            .flow
+            .map(|flow| &self.net.captures.flows[flow as usize]);
         let echo_reply = matches!(passing.body.content, Content::Echo { reply: true, .. });
         let mut flow = Flow {
             sender: passing.conversation.sender,
@@ -216,7 +205,7 @@ impl Simulation {
             let leg = came
                 .route
                 .or(came.queued_route)
-                .map_or(0, |route| self.network.topology().path(route).count());
+                .map_or(0, |route| self.net.network.topology().path(route).count());
             flow.crossed += leg as u16;
             let same = (came.source, came.destination) == passing.ends()
                 && came.receiver
@@ -226,7 +215,7 @@ impl Simulation {
                     });
             rest = same.then(|| came.rest.clone());
         }
-        flow.receiver_node = self.receiver_node(passing.destination.ip());
+        flow.receiver_node = self.net.receiver_node(passing.destination.ip());
         let path = match rest {
             Some(rest) => Some(rest),
             None => self.path(node, &flow),
@@ -234,8 +223,8 @@ impl Simulation {
         if let Some(path) = path {
             self.lay(&mut flow, &path, Some(stand));
         }
-        self.captures.flows.push(flow);
-        (self.captures.flows.len() - 1) as u32
+        self.net.captures.flows.push(flow);
+        (self.net.captures.flows.len() - 1) as u32
     }
 
     /// The channels that a flow takes from a node; none where it is meant for the node itself.
@@ -244,9 +233,9 @@ impl Simulation {
             return Some(path);
         }
         let (source, destination) = (flow.source.ip(), flow.destination.ip());
-        let (network, label) = (&mut self.network, flow.label());
+        let (network, label) = (&mut self.net.network, flow.label());
         match network.route_via(node, source, &flow.gateways, destination, label) {
-            Ok(route) => Some(self.network.topology().path(route).collect()),
+            Ok(route) => Some(self.net.network.topology().path(route).collect()),
             Err(RouteError::Local { .. }) => Some(Vec::new()),
             Err(_) => None,
         }
@@ -254,12 +243,12 @@ impl Simulation {
 
     /// Where a controller puts a flow, if there is one and the flow is not steered by its sender.
     fn placed(&mut self, node: NodeId, flow: &Flow) -> Option<Vec<ChannelId>> {
-        let controller = self.controller.as_mut()?;
+        let spreading = self.spreading.as_mut()?;
         if !flow.gateways.is_empty() {
             return None;
         }
-        let topology = self.network.topology();
-        controller.place(topology, |_| true, node, flow.source, flow.destination)
+        let topology = self.net.network.topology();
+        spreading.place(topology, |_| true, node, flow.source, flow.destination)
     }
 }
 

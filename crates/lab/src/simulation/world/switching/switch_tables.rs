@@ -6,11 +6,11 @@ use polypath_trace::{
 };
 use polypath_transport::Nanos;
 
-use super::control::{Control, Mind};
+use super::{Mind, Switching};
 use crate::bridging::Bridges;
 use crate::plan::Plan;
 
-impl Control {
+impl Switching {
     /// One row for each switch. A second sample at the same instant takes the place of the first.
     pub fn sample(&mut self, now: Nanos, recording: &mut Recording) {
         if let Mind::Bridges(_) = &self.mind {

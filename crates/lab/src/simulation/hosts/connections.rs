@@ -14,6 +14,7 @@ use crate::origins::Origins;
 use crate::record::sampled;
 
 use super::Hosts;
+use crate::simulation::apps::Apps;
 use crate::simulation::world::Owner;
 use crate::simulation::world::World;
 
@@ -254,44 +255,62 @@ impl Hosts {
 
     /// Does what follows from an endpoint's change: its application, what it sends, what it tells, its timer.
     pub(super) fn follow_up(&mut self, world: &mut World, index: usize) {
-        if let Some(Carrier::Quic(_)) = self.endpoints[index].connection {
-            return self.follow_up_quic(world, index);
-        }
         let now = world.net.now();
-        if let Some(connection) = self.endpoints[index].tcp_mut() {
-            let came = Came {
-                bytes: connection.read(connection.available(), now),
-                frames: None,
-            };
-            let (established, at_end) = (connection.established(), connection.at_end());
-            self.call_session(world, index, came, established, at_end);
-        }
-        let (told, sends) = match self.endpoints[index].tcp_mut() {
-            Some(it) => (!it.events().is_empty(), !it.transmits().is_empty()),
+        let endpoint = &mut self.endpoints[index];
+        let Some(Carrier::Tcp(connection)) = &mut endpoint.connection else {
+            return self.follow_up_other(world, index);
+        };
+        let came = Came {
+            bytes: connection.read(connection.available(), now),
+            frames: None,
+        };
+        let (established, at_end) = (connection.established(), connection.at_end());
+        let called = call_session(
+            (index, endpoint),
+            &mut self.apps,
+            world,
+            came,
+            established,
+            at_end,
+        );
+        let (told, sends) = match endpoint.tcp_mut() {
+            Some(it) => (!it.events().is_empty(), it.has_transmits()),
             None => (false, false),
         };
+        if called && self.apps.rouses() {
+            self.rouse(world);
+        }
         if told {
             self.tell_events(world, index);
         }
         if sends {
             self.transmit(world, index);
         }
-        let endpoint = &self.endpoints[index];
+        let endpoint = &mut self.endpoints[index];
         let deadline = endpoint.tcp().map_or(NEVER, Connection::next_deadline);
-        self.set_timer(world, index, deadline);
+        world
+            .net
+            .set_alarm(&mut endpoint.alarm, deadline.min(endpoint.wake));
+    }
+
+    /// As [`Hosts::follow_up`], where there is no connection of TCP.
+    #[inline(never)]
+    fn follow_up_other(&mut self, world: &mut World, index: usize) {
+        match self.endpoints[index].connection {
+            Some(_) => self.follow_up_quic(world, index),
+            None => self.set_timer(world, index, NEVER),
+        }
     }
 
     /// Has an endpoint called when its connection's deadline comes, or its application wants it.
-    #[inline(always)]
     pub(super) fn set_timer(&mut self, world: &mut World, index: usize, deadline: Nanos) {
         let endpoint = &mut self.endpoints[index];
         let at = deadline.min(endpoint.wake);
         world.net.set_alarm(&mut endpoint.alarm, at);
     }
 
-    /// Lets the application know of what came, if it is news.
-    #[inline(always)]
-    pub(super) fn call_session(
+    /// As [`call_session`], with what follows for others' applications.
+    pub(super) fn tell_session(
         &mut self,
         world: &mut World,
         index: usize,
@@ -299,41 +318,10 @@ impl Hosts {
         established: bool,
         at_end: bool,
     ) {
-        let now = world.net.now();
-        let endpoint = &mut self.endpoints[index];
-        endpoint.received.add(came.bytes, now);
-        let newly_established = established && endpoint.established_at.is_none();
-        if newly_established {
-            endpoint.established_at = Some(now);
-        }
-        let newly_at_end = !endpoint.end_seen && at_end;
-        endpoint.end_seen |= newly_at_end;
-        let woken = endpoint.wake <= now;
-        let anything = came.bytes > 0 || came.frames.is_some();
-        if !(anything || newly_established || newly_at_end || woken) {
-            return;
-        }
-        if woken {
-            endpoint.wake = NEVER;
-        }
-        let (app, roused) = self.apps.with_roused(endpoint.application);
-        if let (Some(session), Some(connection)) = (&mut app.session, &mut endpoint.connection) {
-            session.run(&mut Io {
-                now,
-                side: endpoint.side,
-                connection,
-                written: &mut endpoint.written,
-                captures: world.net.captures_mut(),
-                endpoint: index,
-                arrived: came.bytes,
-                frames: came.frames,
-                wake: &mut endpoint.wake,
-                requests: &mut app.requests,
-                roused,
-            });
-            if self.apps.rouses() {
-                self.rouse(world);
-            }
+        let end = (index, &mut self.endpoints[index]);
+        let called = call_session(end, &mut self.apps, world, came, established, at_end);
+        if called && self.apps.rouses() {
+            self.rouse(world);
         }
     }
 
@@ -527,6 +515,52 @@ impl Hosts {
             }
         }
     }
+}
+
+/// Lets an endpoint's application know of what came, if it is news. True: it was called.
+#[inline(always)]
+fn call_session(
+    (index, endpoint): (usize, &mut Endpoint),
+    apps: &mut Apps,
+    world: &mut World,
+    came: Came,
+    established: bool,
+    at_end: bool,
+) -> bool {
+    let now = world.net.now();
+    endpoint.received.add(came.bytes, now);
+    let newly_established = established && endpoint.established_at.is_none();
+    if newly_established {
+        endpoint.established_at = Some(now);
+    }
+    let newly_at_end = !endpoint.end_seen && at_end;
+    endpoint.end_seen |= newly_at_end;
+    let woken = endpoint.wake <= now;
+    let anything = came.bytes > 0 || came.frames.is_some();
+    if !(anything || newly_established || newly_at_end || woken) {
+        return false;
+    }
+    if woken {
+        endpoint.wake = NEVER;
+    }
+    let (app, roused) = apps.with_roused(endpoint.application);
+    let (Some(session), Some(connection)) = (&mut app.session, &mut endpoint.connection) else {
+        return false;
+    };
+    session.run(&mut Io {
+        now,
+        side: endpoint.side,
+        connection,
+        written: &mut endpoint.written,
+        captures: world.net.captures_mut(),
+        endpoint: index,
+        arrived: came.bytes,
+        frames: came.frames,
+        wake: &mut endpoint.wake,
+        requests: &mut app.requests,
+        roused,
+    });
+    true
 }
 
 /// To an endpoint, payload that a middlebox changed is that of another place in the stream.

@@ -81,7 +81,7 @@ impl Hosts {
                 bytes: 0,
                 frames: None,
             };
-            self.call_session(world, index, came, established, at_end);
+            self.tell_session(world, index, came, established, at_end);
         }
         if let Some(Carrier::Quic(connection)) = &self.endpoints[index].connection
             && connection.has_events()
@@ -108,7 +108,7 @@ impl Hosts {
             bytes: frames.streams.iter().map(|stream| stream.1).sum(),
             frames: Some(&mut frames),
         };
-        self.call_session(world, index, came, established, at_end);
+        self.tell_session(world, index, came, established, at_end);
         let taken = std::mem::take(&mut frames.taken);
         let now = world.net.now();
         self.endpoints[index].received.add(taken, now);

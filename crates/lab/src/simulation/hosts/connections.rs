@@ -2,7 +2,7 @@
 
 use polypath_net::{Ecn, InterfaceId, Packet, Parcel, random};
 use polypath_transport::{
-    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Nanos, Segment, Transmit, Tuple,
+    Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Segment, Transmit, Tuple,
 };
 use polypath_wire::tcp::header_len;
 
@@ -288,9 +288,7 @@ impl Hosts {
         }
         let endpoint = &mut self.endpoints[index];
         let deadline = endpoint.tcp().map_or(NEVER, Connection::next_deadline);
-        world
-            .net
-            .set_alarm(&mut endpoint.alarm, deadline.min(endpoint.wake));
+        world.net.call_at(endpoint, deadline);
     }
 
     /// As [`Hosts::follow_up`], where there is no connection of TCP.
@@ -298,15 +296,8 @@ impl Hosts {
     fn follow_up_other(&mut self, world: &mut World, index: usize) {
         match self.endpoints[index].connection {
             Some(_) => self.follow_up_quic(world, index),
-            None => self.set_timer(world, index, NEVER),
+            None => world.net.call_at(&mut self.endpoints[index], NEVER),
         }
-    }
-
-    /// Has an endpoint called when its connection's deadline comes, or its application wants it.
-    pub(super) fn set_timer(&mut self, world: &mut World, index: usize, deadline: Nanos) {
-        let endpoint = &mut self.endpoints[index];
-        let at = deadline.min(endpoint.wake);
-        world.net.set_alarm(&mut endpoint.alarm, at);
     }
 
     /// As [`call_session`], with what follows for others' applications.
@@ -331,8 +322,9 @@ impl Hosts {
         let now = world.net.now();
         for application in self.apps.take_roused() {
             if let Some(client) = self.apps[application].endpoint {
-                self.endpoints[client].wake = now;
-                self.set_timer(world, client, NEVER);
+                let client = &mut self.endpoints[client];
+                client.wake = now;
+                world.net.call_at(client, NEVER);
             }
         }
     }

@@ -94,8 +94,9 @@ impl Hosts {
         {
             world.qlogs().with(index, |log| log.measure(own, now));
         }
-        if let Some(Carrier::Quic(connection)) = &self.endpoints[index].connection {
-            self.set_timer(world, index, connection.deadline());
+        let endpoint = &mut self.endpoints[index];
+        if let Some(deadline) = endpoint.quic().map(Quic::deadline) {
+            world.net.call_at(endpoint, deadline);
         }
     }
 

@@ -76,6 +76,12 @@ impl Net {
         }
     }
 
+    /// Has an endpoint called when its connection's deadline comes, or its application wants it.
+    #[inline(always)]
+    pub fn call_at(&mut self, endpoint: &mut Endpoint, deadline: Nanos) {
+        self.set_alarm(&mut endpoint.alarm, deadline.min(endpoint.wake));
+    }
+
     /// Something else may happen at this instant.
     pub fn another_now(&mut self) -> bool {
         self.network.another_now()

@@ -65,7 +65,7 @@ impl Connection {
     /// The application writes `bytes` to a stream. What the send buffer has no room for waits.
     pub fn write_to(&mut self, stream: u64, bytes: u64, now: Nanos) {
         self.now = now;
-        if self.ended.is_none() && self.outgoing.write(stream, bytes) {
+        if !self.lifetime.over() && self.outgoing.write(stream, bytes) {
             self.flush();
         }
     }
@@ -73,7 +73,7 @@ impl Connection {
     /// The application writes the last `bytes` of a stream.
     pub fn write_last(&mut self, stream: u64, bytes: u64, now: Nanos) {
         self.now = now;
-        if self.ended.is_none() && self.outgoing.write(stream, bytes) {
+        if !self.lifetime.over() && self.outgoing.write(stream, bytes) {
             self.outgoing.finish(stream);
             self.flush();
         }
@@ -228,14 +228,14 @@ impl Connection {
 
     /// The peer ended a stream, everything was read, and no other is open.
     pub fn at_end(&self) -> bool {
-        self.ended.is_some() || (self.streams.one_ended && self.incoming.is_empty())
+        self.lifetime.over() || (self.streams.one_ended && self.incoming.is_empty())
     }
 
     /// Ends every stream that this side sends on. The client closes the connection when both sides have ended theirs.
     pub fn close(&mut self, now: Nanos) {
         self.now = now;
         self.streams.closed = true;
-        if self.streams.own.is_none() && self.established {
+        if self.streams.own.is_none() && self.lifetime.established() {
             self.own_stream();
         }
         self.outgoing.finish_all();
@@ -245,9 +245,8 @@ impl Connection {
     /// Ends the connection at once (RFC 9000 section 10.2).
     pub fn abort(&mut self, now: Nanos) {
         self.now = now;
-        if self.ended.is_none() {
-            self.closing = Some(DONE);
-            self.end(CloseReason::Aborted);
+        if !self.lifetime.over() {
+            self.close_with(DONE, CloseReason::Aborted);
             self.flush();
         }
     }
@@ -255,8 +254,7 @@ impl Connection {
     /// The client ends a connection on which both sides said everything.
     pub(super) fn finish_if_done(&mut self) {
         if self.is_done() {
-            self.closing = Some(DONE);
-            self.end(CloseReason::Finished);
+            self.close_with(DONE, CloseReason::Finished);
         }
     }
 
@@ -265,7 +263,7 @@ impl Connection {
             && self.client
             && self.at_end()
             && self.outgoing.idle()
-            && self.ended.is_none()
-            && self.established
+            && !self.lifetime.over()
+            && self.lifetime.established()
     }
 }

@@ -4,32 +4,23 @@ use polypath_wire::quic::Frame;
 
 use super::connection::Connection;
 use super::crypto::Level;
-use crate::{CloseReason, MILLISECOND, NEVER, Nanos};
-
-/// The connection is not given up before so many probe timeouts (RFC 9000 section 10.1).
-const PROBE_TIMEOUTS: Nanos = 3;
+use crate::{MILLISECOND, NEVER, Nanos};
 
 impl Connection {
     /// Does what is due at `now`.
     pub fn on_time(&mut self, now: Nanos) {
         self.now = now;
-        if self.ended.is_some() {
+        if self.lifetime.over() {
             self.deadline = NEVER;
             return;
         }
-        if self.idle_at <= now {
-            let reason = if self.established {
-                CloseReason::TimedOut
-            } else {
-                CloseReason::Unreachable
-            };
+        if let Some(reason) = self.lifetime.expires(now) {
             // Nothing is sent: the peer has given up as well (RFC 9000 section 10.1).
             self.end(reason);
             self.deadline = NEVER;
             return;
         }
-        if self.keepalive_at <= now {
-            self.keepalive_at = NEVER;
+        if self.lifetime.take_keepalive(now) {
             self.control.push(Frame::Ping);
         }
         for path in 0..self.members.len() {
@@ -54,11 +45,11 @@ impl Connection {
     }
 
     pub(super) fn find_deadline(&mut self) {
-        if self.ended.is_some() {
+        if self.lifetime.over() {
             self.deadline = NEVER;
             return;
         }
-        let mut at = self.idle_at.min(self.keepalive_at);
+        let mut at = self.lifetime.deadline();
         if self.ready_at.is_some() {
             at = at.min(self.path_manager_at);
         }
@@ -148,37 +139,6 @@ impl Connection {
         at
     }
 
-    /// Something arrived.
-    pub(super) fn restart_idle(&mut self) {
-        self.stirred = false;
-        self.idle_at = self.now + self.idle_timeout();
-        if let Some(keepalive) = &self.config.keepalive {
-            self.keepalive_at = self.now + keepalive.time;
-        }
-    }
-
-    /// The first ack-eliciting packet after something arrived leaves.
-    pub(super) fn stir_idle(&mut self) {
-        if !std::mem::replace(&mut self.stirred, true) {
-            self.idle_at = self.now + self.idle_timeout();
-        }
-    }
-
-    #[inline]
-    fn idle_timeout(&self) -> Nanos {
-        debug_assert_eq!(self.idle_timeout, self.find_idle_timeout());
-        self.idle_timeout
-    }
-
-    fn find_idle_timeout(&self) -> Nanos {
-        let ours = self.local_parameters.max_idle_timeout;
-        let timeout = match self.peer.max_idle_timeout {
-            0 => ours,
-            theirs => ours.min(theirs),
-        };
-        (timeout * MILLISECOND).max(PROBE_TIMEOUTS * self.longest_probe_timeout())
-    }
-
     /// The longest of its paths, before backoff.
     pub(super) fn longest_probe_timeout(&self) -> Nanos {
         debug_assert_eq!(self.longest_timeout, self.find_longest_timeout());
@@ -199,6 +159,9 @@ impl Connection {
     /// To be called when a round trip was measured or forgotten, when a path was added or closed, and when the peer's parameters have come.
     pub(super) fn compare_timeouts(&mut self) {
         self.longest_timeout = self.find_longest_timeout();
-        self.idle_timeout = self.find_idle_timeout();
+        let ours = self.local_parameters.max_idle_timeout;
+        let theirs = self.peer.max_idle_timeout;
+        let longest = self.longest_probe_timeout();
+        self.lifetime.set_idle_timeout(ours, theirs, longest);
     }
 }

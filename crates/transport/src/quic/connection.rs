@@ -16,7 +16,7 @@ use rand_pcg::Pcg64Mcg;
 use serde_json::Map;
 
 use super::ack_frequency::{self, Frequency};
-use super::closed::{Cause, Close, Closed};
+use super::closed::Close;
 use super::contents::Contents;
 use super::control::Control;
 use super::crypto::Session;
@@ -24,6 +24,7 @@ use super::handshake::Handshake;
 use super::id::{LEN, random_id};
 use super::ids::{LocalIds, RemoteIds};
 use super::incoming::Incoming;
+use super::lifetime::{IDLE, Lifetime};
 use super::listener::Admission;
 use super::loss::Sent;
 use super::note::Note;
@@ -40,14 +41,12 @@ use crate::registry::RegistryError;
 use crate::scheduler::{self, Rescuer, Scheduler};
 use crate::settings::Config;
 use crate::stream::{Blocked, Blocking};
-use crate::{CloseReason, Event, EventKind, MILLISECOND, NEVER, Nanos, Purpose, SECOND, Tuple};
+use crate::{CloseReason, Event, EventKind, MILLISECOND, NEVER, Nanos, Purpose, Tuple};
 
 /// Streams of each kind that the peer may open at first (as quinn does).
 pub(super) const STREAMS: u64 = 100;
 /// Path ids beyond the first that the peer may use at first.
 const PATHS: u64 = 7;
-/// The connection is given up after so long without a packet (max_idle_timeout, as quinn has it).
-const IDLE: Nanos = 30 * SECOND;
 /// Longest DATAGRAM frame that is accepted.
 const LONGEST_DATAGRAM: u64 = 65_535;
 /// The application protocol of the handshake: HTTP/0.9 over QUIC, as interoperability tests name it.
@@ -123,28 +122,14 @@ pub struct Connection {
     pub(super) early_statuses: BTreeMap<u64, (u64, bool)>,
     /// What the peer was told last of an id that is missing.
     pub(super) told_blocked: Option<Frame>,
-    /// When the connection is given up unless something arrives, and when the peer is probed.
-    pub(super) idle_at: Nanos,
-    /// After how long without a packet the connection is given up.
-    pub(super) idle_timeout: Nanos,
+    pub(super) lifetime: Lifetime,
     /// Of the open paths the longest probe timeout, without backoff and the delay of acknowledgements.
     pub(super) longest_timeout: Nanos,
-    pub(super) keepalive_at: Nanos,
     /// A packet of the peer's handshake has come.
     pub(super) peer_seen: bool,
     /// From when a client waits whose server may be held back, and a handshake level at which a PING is to be sent.
     pub(super) anti_deadlock_from: Nanos,
     pub(super) probe_level: Option<super::crypto::Level>,
-    /// An ack-eliciting packet was sent since the last one arrived.
-    pub(super) stirred: bool,
-    pub(super) established: bool,
-    pub(super) ended: Option<CloseReason>,
-    /// A CONNECTION_CLOSE to be sent.
-    pub(super) closing: Option<Close>,
-    pub(super) closed: Option<Closed>,
-    pub(super) cause: Option<Cause>,
-    /// The longest probe timeout when it ended.
-    pub(super) closing_timeout: Nanos,
     pub(super) record_decisions: bool,
     /// What became of packets, where somebody wants to know.
     pub(super) notes: Option<Vec<Note>>,
@@ -305,20 +290,11 @@ impl Connection {
             wanted: Vec::new(),
             early_statuses: BTreeMap::new(),
             told_blocked: None,
-            idle_at: now + IDLE,
-            idle_timeout: IDLE,
+            lifetime: Lifetime::new(now, config.keepalive.as_ref().map(|probing| probing.time)),
             longest_timeout: 0,
-            keepalive_at: NEVER,
             peer_seen: false,
             anti_deadlock_from: now,
             probe_level: None,
-            stirred: false,
-            established: false,
-            ended: None,
-            closing: None,
-            closed: None,
-            cause: None,
-            closing_timeout: 0,
             record_decisions: false,
             notes: None,
             deadline: 0,
@@ -457,11 +433,11 @@ impl Connection {
 
     /// The handshake is complete on this side.
     pub fn established(&self) -> bool {
-        self.established
+        self.lifetime.established()
     }
 
     pub fn ended(&self) -> Option<CloseReason> {
-        self.ended
+        self.lifetime.ended()
     }
 
     /// Both sides speak RFC 10069.
@@ -542,23 +518,28 @@ pub(super) fn payload(datagram: u32) -> u32 {
 impl Connection {
     /// Closes the connection for an error of the peer's.
     pub(super) fn fail(&mut self, error: TransportError, frame_type: u64, reason: &'static str) {
-        if self.ended.is_none() {
-            self.closing = Some(Close {
-                error: error.0,
-                frame_type: Some(frame_type),
-                reason,
-            });
-            self.end(CloseReason::Aborted);
+        let close = Close {
+            error: error.0,
+            frame_type: Some(frame_type),
+            reason,
+        };
+        self.close_with(close, CloseReason::Aborted);
+    }
+
+    /// Ends the connection and tells the peer why, unless it has ended.
+    pub(super) fn close_with(&mut self, close: Close, reason: CloseReason) {
+        if !self.lifetime.over() {
+            self.lifetime.close(close);
+            self.end(reason);
         }
     }
 
     pub(super) fn end(&mut self, reason: CloseReason) {
-        if self.ended.is_some() {
+        if self.lifetime.over() {
             return;
         }
-        self.ended = Some(reason);
+        self.lifetime.end(reason, self.longest_probe_timeout());
         self.blocking.end(self.now);
-        self.closing_timeout = self.longest_probe_timeout();
         for path in 0..self.members.len() {
             if self.members[path].closed_at.is_none() {
                 self.members[path].closed_at = Some(self.now);

@@ -209,7 +209,7 @@ impl Connection {
         }
         if draft.eliciting {
             self.anti_deadlock_from = now;
-            self.stir_idle();
+            self.lifetime.stir(now);
         }
         if in_flight {
             // Acknowledgements alone are not paced (RFC 9002 section 7.7).

@@ -22,6 +22,7 @@ mod handshake;
 mod id;
 mod ids;
 mod incoming;
+mod lifetime;
 mod listener;
 mod loss;
 mod migration;

@@ -150,7 +150,7 @@ impl Connection {
     /// Moves a client's open paths from one of its addresses to another, as [`Connection::migrate_to`] does. A path that cannot move stays, and
     /// an event says why.
     pub fn migrate(&mut self, from: IpAddr, to: IpAddr, now: Nanos) {
-        if !self.client || self.ended.is_some() {
+        if !self.client || self.lifetime.over() {
             return;
         }
         self.now = now;
@@ -181,7 +181,7 @@ impl Connection {
         if address == member.tuple.local.ip() || address.is_ipv4() != member.tuple.local.is_ipv4() {
             return Some("no other address of its family");
         }
-        if !self.client || self.ended.is_some() {
+        if !self.client || self.lifetime.over() {
             return Some("no client of an open connection");
         }
         if !self.handshake.confirmed {

@@ -23,7 +23,7 @@ impl Connection {
             return;
         };
         let own = self.remote_ids.current_id(member.id) == Some(destination);
-        if !own || member.closed() || self.ended.is_some() || !member.on_report(len, mtu) {
+        if !own || member.closed() || self.lifetime.over() || !member.on_report(len, mtu) {
             return;
         }
         let full = payload(member.datagram());

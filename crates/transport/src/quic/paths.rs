@@ -111,7 +111,10 @@ impl Connection {
 
     /// Both sides are ready for more paths: the client knows that the handshake is confirmed.
     fn ready_for_paths(&self) -> bool {
-        self.multipath() && self.established && self.handshake.confirmed && self.ended.is_none()
+        self.multipath()
+            && self.lifetime.established()
+            && self.handshake.confirmed
+            && !self.lifetime.over()
     }
 
     /// Asks the path manager when it is first time, and when it asked to be asked; opens what waits for an id.
@@ -357,7 +360,7 @@ impl Connection {
         member.validation = Validation::Done;
         member.migration.settle();
         let new = self.members[path].established_at.is_none();
-        if new && !self.members[path].closed() && self.established {
+        if new && !self.members[path].closed() && self.lifetime.established() {
             self.open_path(path);
         }
     }
@@ -566,7 +569,7 @@ impl Connection {
     /// When the validation of a path is given up.
     pub(super) fn validation_deadline(&self, path: usize) -> Nanos {
         let member = &self.members[path];
-        if member.validated() || member.closed() || !self.established {
+        if member.validated() || member.closed() || !self.lifetime.established() {
             return NEVER;
         }
         let Some(since) = member.challenges.begun_at() else {
@@ -580,7 +583,7 @@ impl Connection {
     /// When another challenge is sent, since none was answered.
     pub(super) fn challenge_deadline(&self, path: usize) -> Nanos {
         let member = &self.members[path];
-        if member.validated() || member.closed() || !self.established {
+        if member.validated() || member.closed() || !self.lifetime.established() {
             return NEVER;
         }
         let timeout = member.rtt.probe_timeout(self.frequency.peer_delay);

@@ -6,7 +6,6 @@ use polypath_wire::quic::{
     Datagram, Frame, Kind, Packet, Role, TransportError, TransportParameters,
 };
 
-use super::closed::Cause;
 use super::connection::Connection;
 use super::control;
 use super::crypto::Level;
@@ -45,13 +44,13 @@ impl Connection {
         now: crate::Nanos,
     ) {
         self.now = now;
-        if self.ended.is_some() {
+        if self.lifetime.over() {
             return self.answer_after_close();
         }
         let mut counted = false;
         for packet in &datagram.packets {
             self.on_plain(packet, &tuple, len, ecn, &mut counted);
-            if self.ended.is_some() {
+            if self.lifetime.over() {
                 break;
             }
         }
@@ -87,7 +86,7 @@ impl Connection {
         mut next: impl FnMut(&mut Self) -> Option<Came<P>>,
     ) {
         self.now = now;
-        if self.ended.is_some() {
+        if self.lifetime.over() {
             return self.answer_after_close();
         }
         let mut counted = false;
@@ -107,7 +106,7 @@ impl Connection {
                     continue;
                 }
             }
-            if self.ended.is_some() {
+            if self.lifetime.over() {
                 break;
             }
         }
@@ -142,7 +141,7 @@ impl Connection {
 
     #[cold]
     fn admit_path(&mut self, id: u64, tuple: &Tuple) -> Option<(usize, bool)> {
-        if self.client || !self.established {
+        if self.client || !self.lifetime.established() {
             return None;
         }
         let ids = (
@@ -224,7 +223,7 @@ impl Connection {
         if level != Level::OneRtt && !self.peer_known_by_id(packet) {
             return self.note_drop(packet, Discard::Invalid);
         }
-        self.restart_idle();
+        self.lifetime.restart(self.now);
         if level == Level::Handshake && !self.client {
             // The client has shown that it receives at its address (RFC 9000 section 8.1, RFC 9001 section 4.9.1).
             self.validate_handshake_address();
@@ -246,7 +245,7 @@ impl Connection {
                     self.on_seldom_frame(level, path, packet, frame, (*tuple, len));
                 }
             }
-            if self.ended.is_some() {
+            if self.lifetime.over() {
                 return;
             }
         }
@@ -274,7 +273,7 @@ impl Connection {
                 .received
                 .on_packet(number, eliciting, ecn, now, delay);
         }
-        if !self.established {
+        if !self.lifetime.established() {
             self.progress();
         }
     }
@@ -345,7 +344,7 @@ impl Connection {
                 }
             }
         }
-        if self.handshake.complete() && !self.established && self.ended.is_none() {
+        if self.handshake.complete() && !self.lifetime.established() && !self.lifetime.over() {
             self.on_established();
         }
     }
@@ -386,7 +385,7 @@ impl Connection {
     }
 
     fn on_established(&mut self) {
-        self.established = true;
+        self.lifetime.establish();
         self.event(EventKind::ConnectionEstablished);
         if !self.client {
             self.handshake.confirmed = true;
@@ -583,13 +582,9 @@ impl Connection {
     }
 
     fn on_close(&mut self, error: u64, frame_type: Option<u64>, reason: &[u8]) {
-        self.cause.get_or_insert_with(|| Cause {
-            by_peer: true,
-            error,
-            reason: String::from_utf8_lossy(reason).into_owned(),
-        });
+        self.lifetime.on_close(error, reason);
         let orderly = error == 0 && (frame_type.is_none() || frame_type == Some(0));
-        self.end(if orderly && self.established {
+        self.end(if orderly && self.lifetime.established() {
             CloseReason::Finished
         } else {
             CloseReason::Reset

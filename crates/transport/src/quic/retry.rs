@@ -45,7 +45,7 @@ impl Connection {
         self.members[0].timeouts = 0;
         self.anti_deadlock_from = self.now;
         self.paths[0].in_flight = self.in_flight(0);
-        self.restart_idle();
+        self.lifetime.restart(self.now);
         self.flush();
     }
 

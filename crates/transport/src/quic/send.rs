@@ -16,7 +16,7 @@ impl Connection {
     /// Sends whatever may be sent now, and finds the next deadline.
     pub(super) fn flush(&mut self) {
         self.finish_if_done();
-        if self.ended.is_some() {
+        if self.lifetime.over() {
             self.send_close();
         } else {
             if !self.handshake.over() {
@@ -31,7 +31,7 @@ impl Connection {
 
     /// Packets of the application level may be sent.
     pub(super) fn sends_application(&self) -> bool {
-        self.established || self.handshake.writes(Level::OneRtt)
+        self.lifetime.established() || self.handshake.writes(Level::OneRtt)
     }
 
     /// Packets of the application level.

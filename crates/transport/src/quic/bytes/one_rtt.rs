@@ -99,7 +99,7 @@ impl OneRtt {
         if self.sealed >= self.limit / 2
             && !self.initiate(connection, connection.now)
             && self.sealed >= self.limit - RESERVE.min(self.limit / 4)
-            && connection.ended.is_none()
+            && !connection.lifetime.over()
         {
             let reason = "as many packets sealed as the keys may seal, and no new ones";
             connection.fail(TransportError::AEAD_LIMIT_REACHED, 0, reason);

@@ -40,7 +40,7 @@ impl Connection {
         if !received.has_news() {
             return;
         }
-        let mut ack = self.spares.ack();
+        let mut ack = self.output.spares().ack();
         if !received.acknowledge(now, named, exponent, &mut ack) {
             return;
         }

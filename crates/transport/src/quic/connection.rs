@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use polypath_wire::quic::{
-    ConnectionId, Datagram, Frame, Packet, TransportError, TransportParameters,
-};
+use polypath_wire::quic::{ConnectionId, Frame, Packet, TransportError, TransportParameters};
 use rand::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::Map;
@@ -27,8 +25,8 @@ use super::incoming::Incoming;
 use super::lifetime::{IDLE, Lifetime};
 use super::listener::Admission;
 use super::loss::Sent;
-use super::note::Note;
 use super::outgoing::Outgoing;
+use super::output::{Output, Transmit};
 use super::path::{PathState, Validation};
 use super::spares::Spares;
 use crate::accept::Accept;
@@ -51,22 +49,6 @@ const PATHS: u64 = 7;
 const LONGEST_DATAGRAM: u64 = 65_535;
 /// The application protocol of the handshake: HTTP/0.9 over QUIC, as interoperability tests name it.
 pub(super) const PROTOCOL: &[u8] = b"hq-interop";
-
-/// A datagram to be sent on a path.
-#[derive(Clone, Debug)]
-pub struct Transmit {
-    pub path: usize,
-    /// Where it goes: to the addresses of its path, but for what tests others.
-    pub tuple: Tuple,
-    pub datagram: Datagram,
-    /// UDP payload bytes.
-    pub len: u32,
-    pub purpose: Purpose,
-    /// Sent with ECT(0).
-    pub ecn: bool,
-    /// As all datagrams of its path so far it goes between the path's first addresses.
-    pub steady: bool,
-}
 
 /// One end of a QUIC connection.
 pub struct Connection {
@@ -130,15 +112,10 @@ pub struct Connection {
     /// From when a client waits whose server may be held back, and a handshake level at which a PING is to be sent.
     pub(super) anti_deadlock_from: Nanos,
     pub(super) probe_level: Option<super::crypto::Level>,
-    pub(super) record_decisions: bool,
-    /// What became of packets, where somebody wants to know.
-    pub(super) notes: Option<Vec<Note>>,
     pub(super) deadline: Nanos,
     /// Empty between acknowledgements; kept for its room.
     pub(super) acked: Vec<Sent<Contents>>,
-    pub(super) spares: Spares,
-    pub(super) out: Vec<Transmit>,
-    pub(super) events: Vec<Event>,
+    pub(super) output: Output,
 }
 
 /// Which streams there are.
@@ -295,13 +272,9 @@ impl Connection {
             peer_seen: false,
             anti_deadlock_from: now,
             probe_level: None,
-            record_decisions: false,
-            notes: None,
             deadline: 0,
             acked: Vec::new(),
-            spares: Spares::default(),
-            out: Vec::new(),
-            events: Vec::new(),
+            output: Output::default(),
             random,
             seeds: Pcg64Mcg::seed_from_u64(!seed),
             config,
@@ -404,31 +377,31 @@ impl Connection {
 
     /// Datagrams to be sent, in order.
     pub fn transmits(&mut self) -> &mut Vec<Transmit> {
-        &mut self.out
+        self.output.transmits()
     }
 
     /// Room for datagrams to be sent. Its owner may put in those that it is done with; without them each is allocated.
     pub fn spares(&mut self) -> &mut Spares {
-        &mut self.spares
+        self.output.spares()
     }
 
     /// Whether [`Connection::events`] has any.
     pub fn has_events(&self) -> bool {
-        !self.events.is_empty()
+        self.output.has_events()
     }
 
     /// What happened since this was last emptied.
     pub fn events(&mut self) -> &mut Vec<Event> {
-        &mut self.events
+        self.output.events()
     }
 
     pub(super) fn event(&mut self, kind: EventKind) {
-        self.events.push(Event { at: self.now, kind });
+        self.output.event(self.now, kind);
     }
 
     /// Tells each scheduler decision as an event.
     pub fn record_decisions(&mut self) {
-        self.record_decisions = true;
+        self.output.tell_decisions();
     }
 
     /// The handshake is complete on this side.

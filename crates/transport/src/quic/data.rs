@@ -101,7 +101,7 @@ impl Connection {
             return false;
         }
         let bytes = draft.carried.data_bytes() as u32;
-        if self.record_decisions {
+        if self.output.tells_decisions() {
             self.event(EventKind::Scheduled {
                 subflow: path,
                 offset: next.offset,

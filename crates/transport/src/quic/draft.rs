@@ -2,10 +2,11 @@
 
 use polypath_wire::quic::{Datagram, Frame, Header, Kind, Packet, TAG_LEN, VERSION, number_len};
 
-use super::connection::{Connection, Transmit, payload};
+use super::connection::{Connection, payload};
 use super::contents::Contents;
 use super::crypto::Level;
 use super::loss::Sent;
+use super::output::Transmit;
 use super::path::LEAST_DATAGRAM;
 use crate::{Purpose, Tuple};
 
@@ -130,7 +131,7 @@ impl Connection {
         Some(Draft {
             level,
             path,
-            datagram: self.spares.datagram(header, member.id),
+            datagram: self.output.spares().datagram(header, member.id),
             len: 0,
             room,
             carried: Contents::default(),
@@ -151,7 +152,8 @@ impl Connection {
         let header = 1 + destination.len() as u32 + u32::from(number_len);
         let room = room(limit, header, number_len)?;
         let datagram = self
-            .spares
+            .output
+            .spares()
             .short(*destination, number, number_len, member.id);
         debug_assert_eq!(header, datagram.packets[0].header.len(limit));
         Some(Draft {
@@ -225,7 +227,7 @@ impl Connection {
 
     /// Drops a draft; nothing of it was sent.
     pub(super) fn discard_draft(&mut self, draft: Draft) {
-        self.spares.put(draft.datagram);
+        self.output.spares().put(draft.datagram);
     }
 
     /// Sends a draft as a datagram of its own.
@@ -292,7 +294,7 @@ impl Connection {
             member.steady = false;
         }
         let (ecn, steady) = (member.ecn, member.steady);
-        self.out.push(Transmit {
+        self.output.transmit(Transmit {
             path,
             tuple: elsewhere.unwrap_or(member.tuple),
             datagram,

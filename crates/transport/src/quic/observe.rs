@@ -69,38 +69,32 @@ pub enum Keys {
 impl Connection {
     /// Keeps a note of each packet that is lost or dropped from now on.
     pub fn take_notes(&mut self) {
-        self.notes.get_or_insert_default();
+        self.output.keep_notes();
     }
 
     /// The notes since this was last called.
     pub fn notes(&mut self) -> Vec<Note> {
-        self.notes.as_mut().map(std::mem::take).unwrap_or_default()
+        self.output.take_notes()
     }
 
     pub(super) fn note_loss(&mut self, level: Level, path: usize, number: u64, probe: bool) {
-        if self.notes.is_none() {
-            return;
-        }
         let acked = self.space(level, path).sent.largest_acked();
-        let note = Note::Lost {
+        self.output.note(|| Note::Lost {
             level,
             path,
             number,
             overtaken: acked.is_some_and(|acked| acked >= number + PACKET_THRESHOLD),
             probe,
-        };
-        self.notes.get_or_insert_default().push(note);
+        });
     }
 
     pub(super) fn note_drop(&mut self, packet: &Packet, reason: Discard) {
-        if let Some(notes) = &mut self.notes {
-            notes.push(Note::Dropped {
-                kind: discriminant(&packet.header.kind),
-                path: packet.path,
-                number: packet.header.number,
-                reason,
-            });
-        }
+        self.output.note(|| Note::Dropped {
+            kind: discriminant(&packet.header.kind),
+            path: packet.path,
+            number: packet.header.number,
+            reason,
+        });
     }
 
     /// What it keeps beside the bytes that its buffers bound: paths, and control frames that wait.

@@ -24,7 +24,7 @@ impl Connection {
     fn add_news(&mut self, draft: &mut Draft, about: usize) {
         let named =
             (draft.level == Level::OneRtt && self.multipath()).then(|| self.members[about].id);
-        let (now, exponent) = (self.now, self.local_parameters.ack_delay_exponent as u8);
+        let (now, exponent) = (self.now, self.parameters.own().ack_delay_exponent as u8);
         let exponent = if draft.level == Level::OneRtt {
             exponent
         } else {

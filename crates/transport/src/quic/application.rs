@@ -21,7 +21,7 @@ impl Connection {
         let count = self.streams.opened[kind];
         if count >= self.streams.admitted[kind] {
             let limit = self.streams.admitted[kind];
-            if self.peer_known {
+            if self.parameters.peer_came() {
                 self.control.push(Frame::StreamsBlocked {
                     bidirectional,
                     limit,
@@ -32,9 +32,9 @@ impl Connection {
         self.streams.opened[kind] += 1;
         let id = count << 2 | u64::from(!bidirectional) << 1 | u64::from(!self.client);
         let max = if bidirectional {
-            self.peer.initial_max_stream_data_bidi_remote
+            self.parameters.peer().initial_max_stream_data_bidi_remote
         } else {
-            self.peer.initial_max_stream_data_uni
+            self.parameters.peer().initial_max_stream_data_uni
         };
         self.outgoing.open(id, max);
         if bidirectional {
@@ -116,7 +116,8 @@ impl Connection {
         let frame = Frame::Datagram { number, len };
         let open = self.members.iter().filter(|member| !member.closed());
         let room = open.map(|member| payload(member.datagram())).min();
-        let longest = u64::from(room.unwrap_or(0)).min(self.peer.max_datagram_frame_size);
+        let longest =
+            u64::from(room.unwrap_or(0)).min(self.parameters.peer().max_datagram_frame_size);
         if u64::from(frame.len()) > longest {
             self.event(EventKind::DatagramRefused(len));
             return false;

@@ -74,7 +74,7 @@ impl Connection {
     /// is asked again, the peer is told.
     fn settle_paths(&mut self, mut at: Nanos) -> Nanos {
         let now = self.now;
-        let delay = self.frequency.peer_delay;
+        let delay = self.parameters.peer_delay();
         let (mut validating, mut open, mut asked_at) = (false, false, NEVER);
         let mut paths = self.paths.iter_mut();
         for member in &mut self.members {
@@ -144,7 +144,7 @@ impl Connection {
         debug_assert_eq!(self.longest_timeout, self.find_longest_timeout());
         match self.longest_timeout {
             0 => 0,
-            longest => longest + self.frequency.peer_delay,
+            longest => longest + self.parameters.peer_delay(),
         }
     }
 
@@ -159,8 +159,8 @@ impl Connection {
     /// To be called when a round trip was measured or forgotten, when a path was added or closed, and when the peer's parameters have come.
     pub(super) fn compare_timeouts(&mut self) {
         self.longest_timeout = self.find_longest_timeout();
-        let ours = self.local_parameters.max_idle_timeout;
-        let theirs = self.peer.max_idle_timeout;
+        let ours = self.parameters.own().max_idle_timeout;
+        let theirs = self.parameters.peer().max_idle_timeout;
         let longest = self.longest_probe_timeout();
         self.lifetime.set_idle_timeout(ours, theirs, longest);
     }

@@ -13,7 +13,7 @@ use rand::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::Map;
 
-use super::ack_frequency::{self, Frequency};
+use super::ack_frequency;
 use super::closed::Close;
 use super::contents::Contents;
 use super::control::Control;
@@ -27,6 +27,7 @@ use super::listener::Admission;
 use super::loss::Sent;
 use super::outgoing::Outgoing;
 use super::output::{Output, Transmit};
+use super::parameters::Parameters;
 use super::path::{PathState, Validation};
 use super::spares::Spares;
 use crate::accept::Accept;
@@ -69,11 +70,7 @@ pub struct Connection {
     pub(super) initial_destination: ConnectionId,
     /// Of a Retry, for the client's Initial packets.
     pub(super) token: Vec<u8>,
-    pub(super) local_parameters: TransportParameters,
-    /// Defaults of the RFC until the peer's have come.
-    pub(super) peer: TransportParameters,
-    pub(super) peer_known: bool,
-    pub(super) frequency: Frequency,
+    pub(super) parameters: Parameters,
     pub(super) members: Vec<PathState>,
     /// What schedulers and coupled congestion controls see of each path, side by side.
     pub(super) paths: Vec<Path>,
@@ -213,7 +210,6 @@ impl Connection {
         parameters
             .encode(&mut encoded)
             .expect("values within their bounds");
-        let frequency = Frequency::new(&parameters, &TransportParameters::default());
         let seed = random.next_u64();
         let session = if client {
             let kept = sessions.map(|kept| kept.with(tuple.remote.ip()));
@@ -232,10 +228,7 @@ impl Connection {
             original_destination,
             initial_destination: retry_source.unwrap_or(original_destination),
             token: Vec::new(),
-            local_parameters: parameters,
-            peer: TransportParameters::default(),
-            peer_known: false,
-            frequency,
+            parameters: Parameters::new(parameters),
             members: Vec::new(),
             paths: Vec::new(),
             outgoing: Outgoing::default(),
@@ -343,10 +336,13 @@ impl Connection {
         ids: (u8, u8),
     ) -> Result<usize, RegistryError> {
         let mtu = self.mtu_of(tuple.local.ip());
-        let takes = self.peer.max_udp_payload_size;
+        let takes = self.parameters.peer().max_udp_payload_size;
         let congestion = self.make_congestion()?;
         let mut member = PathState::new(&self.config, congestion, id, tuple, ids, mtu, takes);
-        member.space.received.set_policy(self.frequency.policy);
+        member
+            .space
+            .received
+            .set_policy(self.parameters.ack_policy());
         if let Some((sequence, backup)) = self.early_statuses.remove(&id) {
             member.status_received = Some(sequence);
             member.backup_remote = backup;
@@ -415,7 +411,7 @@ impl Connection {
 
     /// Both sides speak RFC 10069.
     pub fn multipath(&self) -> bool {
-        self.config.mptcp && self.peer.initial_max_path_id.is_some()
+        self.parameters.multipath()
     }
 
     /// Its paths, in the order in which this side came to know them.

@@ -190,7 +190,7 @@ impl Connection {
         if in_flight && draft.level == Level::OneRtt {
             let alone = member.space.sent.in_flight() == 0;
             if alone {
-                member.restart(&mut self.paths, path, now, self.frequency.peer_delay);
+                member.restart(&mut self.paths, path, now, self.parameters.peer_delay());
             }
             if member.paces() {
                 member.rate.on_sent(number, now, false, alone);

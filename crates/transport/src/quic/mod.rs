@@ -31,6 +31,7 @@ mod note;
 mod observe;
 mod outgoing;
 mod output;
+mod parameters;
 mod path;
 mod path_frames;
 mod path_mtu;

@@ -104,7 +104,7 @@ impl Connection {
     /// Another host address means another way through the network; a port alone does not (RFC 9000 section 9.4). It begins as a connection does,
     /// without backoff, too (RFC 9002 appendix A.4).
     fn forget_measurements(&mut self, path: usize) {
-        let longest = self.peer.max_udp_payload_size;
+        let longest = self.parameters.peer().max_udp_payload_size;
         let now = self.now;
         let Ok(congestion) = self.make_congestion() else {
             return;
@@ -187,7 +187,7 @@ impl Connection {
         if !self.handshake.confirmed {
             return Some("the handshake is not confirmed");
         }
-        if self.peer.disable_active_migration {
+        if self.parameters.peer().disable_active_migration {
             return Some("the server forbids it");
         }
         let spare = self.remote_ids.spare(member.id);

@@ -128,12 +128,13 @@ impl Connection {
 
     /// This side's transport parameters.
     pub fn parameters(&self) -> &TransportParameters {
-        &self.local_parameters
+        self.parameters.own()
     }
 
     /// The peer's, once they have come.
     pub fn peer_parameters(&self) -> Option<&TransportParameters> {
-        self.peer_known.then_some(&self.peer)
+        let came = self.parameters.peer_came();
+        came.then(|| self.parameters.peer())
     }
 
     /// The handshake is confirmed (RFC 9001 section 4.1.2).

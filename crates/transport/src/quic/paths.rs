@@ -283,7 +283,7 @@ impl Connection {
                     let kind = frame.frame_type();
                     return self.fail(TransportError::PROTOCOL_VIOLATION, kind, reason);
                 }
-                let limit = self.peer.active_connection_id_limit;
+                let limit = self.parameters.peer().active_connection_id_limit;
                 self.issue_ids(of, limit);
             }
             Frame::PathAbandon { path, .. } => self.on_abandon(*path),
@@ -295,14 +295,14 @@ impl Connection {
             Frame::MaxPathId(max) => {
                 let before = self.peer_max_path_id;
                 self.peer_max_path_id = before.max(*max);
-                let limit = self.peer.active_connection_id_limit;
+                let limit = self.parameters.peer().active_connection_id_limit;
                 for id in before + 1..=self.peer_max_path_id.min(self.max_path_id) {
                     self.issue_ids(id, limit);
                 }
             }
             Frame::PathsBlocked(limit) => self.admit_paths(*limit),
             Frame::PathCidsBlocked { path, .. } if *path <= self.peer_max_path_id => {
-                let limit = self.peer.active_connection_id_limit;
+                let limit = self.parameters.peer().active_connection_id_limit;
                 self.issue_ids(*path, limit);
             }
             _ => {}
@@ -310,7 +310,7 @@ impl Connection {
     }
 
     fn on_new_id(&mut self, new: &NewConnectionId, frame: &Frame) {
-        let limit = self.local_parameters.active_connection_id_limit;
+        let limit = self.parameters.own().active_connection_id_limit;
         let waiting = self.control.iter().filter(
             |frame| matches!(frame, Frame::RetireConnectionId { path, .. } if *path == new.path),
         );
@@ -375,7 +375,7 @@ impl Connection {
         let Some(path) = self.members.iter().position(|member| member.id == id) else {
             return self.abandon_unused(id);
         };
-        let delay = self.frequency.peer_delay;
+        let delay = self.parameters.peer_delay();
         let member = &mut self.members[path];
         let until = self.now + RETENTION * member.rtt.probe_timeout(delay);
         member.takes_until = until.min(member.takes_until);
@@ -575,7 +575,7 @@ impl Connection {
         let Some(since) = member.challenges.begun_at() else {
             return NEVER;
         };
-        let delay = self.frequency.peer_delay;
+        let delay = self.parameters.peer_delay();
         let unknown = Rtt::default().probe_timeout(delay);
         since + ATTEMPT * member.rtt.probe_timeout(delay).max(unknown)
     }
@@ -586,7 +586,7 @@ impl Connection {
         if member.validated() || member.closed() || !self.lifetime.established() {
             return NEVER;
         }
-        let timeout = member.rtt.probe_timeout(self.frequency.peer_delay);
+        let timeout = member.rtt.probe_timeout(self.parameters.peer_delay());
         member.challenges.next_at(timeout)
     }
 

@@ -15,7 +15,7 @@ use super::moving;
 use super::note::Discard;
 use super::path::LEAST_DATAGRAM;
 use super::received::Codepoint;
-use crate::{CloseReason, EventKind, MILLISECOND, Tuple};
+use crate::{CloseReason, EventKind, Tuple};
 
 /// Path ids are admitted so many at a time once the peer asks for more (RFC 10069 section 4.7).
 const MORE_PATHS: u64 = 8;
@@ -309,7 +309,7 @@ impl Connection {
     fn ack_delay(&self, level: Level) -> crate::Nanos {
         // Handshake packets are acknowledged at once (RFC 9000 section 13.2.1).
         if level == Level::OneRtt {
-            self.frequency.delay
+            self.parameters.ack_delay()
         } else {
             0
         }
@@ -329,7 +329,7 @@ impl Connection {
 
     /// What the handshake has come to.
     fn progress(&mut self) {
-        if !self.peer_known
+        if !self.parameters.peer_came()
             && let Some(bytes) = self.handshake.session().peer_parameters()
         {
             let sender = if self.client {
@@ -350,7 +350,7 @@ impl Connection {
     }
 
     fn take_parameters(&mut self, parameters: TransportParameters) {
-        self.peer_known = true;
+        self.parameters.note_peer();
         let source = self.remote_ids.current(0).map(|(_, id)| id);
         let original = self.client.then_some(self.original_destination);
         // RFC 9000 section 7.3.
@@ -362,7 +362,8 @@ impl Connection {
             let reason = "connection ids differ from those of the handshake";
             return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, reason);
         }
-        let multipath = self.config.mptcp && parameters.initial_max_path_id.is_some();
+        let multipath =
+            self.parameters.offers_multipath() && parameters.initial_max_path_id.is_some();
         if multipath && source.is_some_and(|id| id.is_empty()) {
             // RFC 10069 section 2.1.
             let reason = "multipath with an empty connection id";
@@ -379,8 +380,7 @@ impl Connection {
         for member in &mut self.members {
             member.limit_datagrams(parameters.max_udp_payload_size);
         }
-        self.frequency.peer_delay = parameters.max_ack_delay * MILLISECOND;
-        self.peer = parameters;
+        self.parameters.take(parameters);
         self.compare_timeouts();
     }
 
@@ -394,7 +394,7 @@ impl Connection {
             self.offer_tickets();
         }
         self.open_path(0);
-        let limit = self.peer.active_connection_id_limit;
+        let limit = self.parameters.peer().active_connection_id_limit;
         let multipath = self.multipath();
         let paths = if multipath { self.max_path_id } else { 0 };
         for path in 0..=paths.min(self.peer_max_path_id) {
@@ -491,7 +491,7 @@ impl Connection {
             }
             Frame::DataBlocked(_) | Frame::StreamsBlocked { .. } => {}
             Frame::Datagram { number, len } => {
-                if u64::from(frame.len()) > self.local_parameters.max_datagram_frame_size {
+                if u64::from(frame.len()) > self.parameters.own().max_datagram_frame_size {
                     // RFC 9221 section 3.
                     let reason = "a datagram longer than was admitted";
                     return self.fail(
@@ -644,7 +644,7 @@ impl Connection {
             self.streams.accepted[kind] += 1;
             self.incoming.open(id);
             if bidirectional {
-                let max = self.peer.initial_max_stream_data_bidi_local;
+                let max = self.parameters.peer().initial_max_stream_data_bidi_local;
                 self.outgoing.open(id, max);
                 if self.streams.closed {
                     self.outgoing.finish(id);
@@ -663,7 +663,7 @@ impl Connection {
         let before = self.max_path_id;
         self.max_path_id += MORE_PATHS;
         self.control.push(Frame::MaxPathId(self.max_path_id));
-        let limit = self.peer.active_connection_id_limit;
+        let limit = self.parameters.peer().active_connection_id_limit;
         for path in before + 1..=self.max_path_id.min(self.peer_max_path_id) {
             self.issue_ids(path, limit);
         }
@@ -692,7 +692,7 @@ impl Connection {
 
     /// A control frame was lost.
     pub(super) fn repeat_control(&mut self, frame: Frame) {
-        if self.frequency.is_outdated(&frame) || self.is_former_status(&frame) {
+        if self.parameters.is_outdated(&frame) || self.is_former_status(&frame) {
             return;
         }
         // What holds data back still is told again (RFC 9000 section 13.3).

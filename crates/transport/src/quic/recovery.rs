@@ -149,7 +149,7 @@ impl Connection {
         let works = last.at >= member.failed_at;
         let delay = ack
             .delay
-            .saturating_mul(MICROSECOND << self.peer.ack_delay_exponent);
+            .saturating_mul(MICROSECOND << self.parameters.peer().ack_delay_exponent);
         let measures = newest
             && sum.eliciting
             && last.at >= member.migration.since
@@ -159,7 +159,9 @@ impl Connection {
             let latest = self.now - last.at;
             // RFC 9002 section 5.3.
             let delay = match level {
-                Level::OneRtt if self.handshake.confirmed => delay.min(self.frequency.peer_delay),
+                Level::OneRtt if self.handshake.confirmed => {
+                    delay.min(self.parameters.peer_delay())
+                }
                 Level::OneRtt => delay,
                 _ => 0,
             };
@@ -243,7 +245,7 @@ impl Connection {
         level == Level::OneRtt
             && self.members[path].timeouts > 0
             && self.handshake.confirmed
-            && delay > self.frequency.peer_delay
+            && delay > self.parameters.peer_delay()
     }
 
     /// Something arrived that was sent after its path was given up.
@@ -495,7 +497,7 @@ impl Connection {
     /// Whether everything between two lost packets that far apart is lost, both sent since the path has a round trip (RFC 9002 section 7.6.2).
     fn is_persistent(&self, path: usize, lost: &[Sent<Contents>]) -> bool {
         let member = &self.members[path];
-        let span = member.rtt.probe_timeout(self.frequency.peer_delay) * PERSISTENT;
+        let span = member.rtt.probe_timeout(self.parameters.peer_delay()) * PERSISTENT;
         let counts = |packet: &Sent<Contents>| {
             let carried = &packet.carried;
             packet.at > member.sampled_at && !carried.is_probe() && !carried.off_path()
@@ -603,7 +605,7 @@ impl Connection {
             return NEVER;
         }
         if self.handshake.settled() {
-            let delay = self.frequency.peer_delay;
+            let delay = self.parameters.peer_delay();
             member.recovery_deadline(delay)
         } else {
             self.early_recovery_deadline(path)
@@ -652,7 +654,7 @@ impl Connection {
             }
         }
         let at = match self.handshake.confirmed {
-            true => member.probe_deadline(self.frequency.peer_delay),
+            true => member.probe_deadline(self.parameters.peer_delay()),
             false => NEVER,
         };
         if at < NEVER {

@@ -43,14 +43,14 @@ impl Connection {
             return Some((TransportError::FRAME_ENCODING_ERROR, reason));
         }
         let asks = matches!(frame, Frame::AckFrequency(_) | Frame::ImmediateAck);
-        if asks && self.local_parameters.min_ack_delay.is_none() {
+        if asks && self.parameters.own().min_ack_delay.is_none() {
             // As above (draft-ietf-quic-ack-frequency-14 section 3).
             let reason = "a frame about acknowledgements, which was not offered";
             return Some((TransportError::FRAME_ENCODING_ERROR, reason));
         }
         let reason = match frame {
             _ if named.is_some_and(|path| path > self.max_path_id) => "a path id above the limit",
-            Frame::MaxPathId(max) if Some(*max) < self.peer.initial_max_path_id => {
+            Frame::MaxPathId(max) if Some(*max) < self.parameters.peer().initial_max_path_id => {
                 "a limit of path ids below the initial one"
             }
             Frame::PathCidsBlocked {

@@ -162,7 +162,7 @@ impl Connection {
                     self.repeat_oldest(&mut draft);
                 }
             }
-            if self.frequency.asks() && draft.room > 0 {
+            if self.parameters.asks_for_acks() && draft.room > 0 {
                 // The peer need not wait for more (draft-ietf-quic-ack-frequency-14 section 7).
                 draft.push(Frame::ImmediateAck);
             }
@@ -254,7 +254,7 @@ impl Connection {
             let Some(mut draft) = self.draft(Level::OneRtt, path, size) else {
                 continue;
             };
-            draft.push(if self.frequency.asks() {
+            draft.push(if self.parameters.asks_for_acks() {
                 // draft-ietf-quic-ack-frequency-14 section 8.3.
                 Frame::ImmediateAck
             } else {
@@ -270,7 +270,7 @@ impl Connection {
     }
 
     fn note_blocked(&mut self) {
-        if !self.peer_known || !self.outgoing.at_limit() {
+        if !self.parameters.peer_came() || !self.outgoing.at_limit() {
             return;
         }
         let (connection, streams) = self.outgoing.take_blocked();

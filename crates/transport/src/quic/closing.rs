@@ -43,7 +43,7 @@ impl Connection {
     fn best_for_close(&self) -> Option<usize> {
         let usable = |path: &usize| {
             let member = &self.members[*path];
-            self.remote_ids.current(member.id).is_some() && member.established_at.is_some()
+            self.identity.remote().current(member.id).is_some() && member.established_at.is_some()
         };
         let heard_at = |path: usize| self.members[path].space.received.largest_at();
         let paths = || (0..self.members.len()).filter(usable);

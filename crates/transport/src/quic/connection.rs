@@ -4,11 +4,10 @@
 //! ([`Connection::write`], [`Connection::read`], [`Connection::close`]); after each call it takes what is to be sent
 //! ([`Connection::transmits`]) and what happened ([`Connection::events`]), and asks when to call again ([`Connection::next_deadline`]).
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use polypath_wire::quic::{ConnectionId, Frame, Packet, TransportError, TransportParameters};
+use polypath_wire::quic::{ConnectionId, Packet, TransportError, TransportParameters};
 use rand::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::Map;
@@ -20,7 +19,7 @@ use super::control::Control;
 use super::crypto::Session;
 use super::handshake::Handshake;
 use super::id::{LEN, random_id};
-use super::ids::{LocalIds, RemoteIds};
+use super::identity::Identity;
 use super::incoming::Incoming;
 use super::lifetime::{IDLE, Lifetime};
 use super::listener::Admission;
@@ -29,6 +28,7 @@ use super::outgoing::Outgoing;
 use super::output::{Output, Transmit};
 use super::parameters::Parameters;
 use super::path::{PathState, Validation};
+use super::path_ids::{PATHS, PathIds};
 use super::spares::Spares;
 use crate::accept::Accept;
 use crate::algorithms::{self, Algorithms};
@@ -44,8 +44,6 @@ use crate::{CloseReason, Event, EventKind, MILLISECOND, NEVER, Nanos, Purpose, T
 
 /// Streams of each kind that the peer may open at first (as quinn does).
 pub(super) const STREAMS: u64 = 100;
-/// Path ids beyond the first that the peer may use at first.
-const PATHS: u64 = 7;
 /// Longest DATAGRAM frame that is accepted.
 const LONGEST_DATAGRAM: u64 = 65_535;
 /// The application protocol of the handshake: HTTP/0.9 over QUIC, as interoperability tests name it.
@@ -60,16 +58,7 @@ pub struct Connection {
     /// Seeds of congestion controls, apart, so that what else is drawn is the same with any.
     seeds: Pcg64Mcg,
     pub(super) handshake: Handshake,
-    pub(super) local_ids: LocalIds,
-    pub(super) remote_ids: RemoteIds,
-    /// Source of this side's long headers, destination of the peer's until ids belong to paths.
-    pub(super) source: ConnectionId,
-    /// What the client's first packet was addressed to.
-    pub(super) original_destination: ConnectionId,
-    /// The same, but for a Retry, after which it is what that gave: keys of Initial packets are made of it.
-    pub(super) initial_destination: ConnectionId,
-    /// Of a Retry, for the client's Initial packets.
-    pub(super) token: Vec<u8>,
+    pub(super) identity: Identity,
     pub(super) parameters: Parameters,
     pub(super) members: Vec<PathState>,
     /// What schedulers and coupled congestion controls see of each path, side by side.
@@ -91,21 +80,10 @@ pub struct Connection {
     pub(super) remote: Vec<RemoteAddress>,
     pub(super) ports: Ports,
     mtus: Vec<(IpAddr, u32)>,
-    /// The largest path id that this side admits, and the next that the client uses.
-    pub(super) max_path_id: u64,
-    pub(super) peer_max_path_id: u64,
-    pub(super) next_path_id: u64,
-    /// Pairs of addresses that wait for an id.
-    pub(super) wanted: Vec<(crate::path_manager::Pair, Vec<IpAddr>)>,
-    /// Status of paths that are not open yet, by id: sequence number, and whether they are backups (RFC 10069 section 4.3).
-    pub(super) early_statuses: BTreeMap<u64, (u64, bool)>,
-    /// What the peer was told last of an id that is missing.
-    pub(super) told_blocked: Option<Frame>,
+    pub(super) path_ids: PathIds,
     pub(super) lifetime: Lifetime,
     /// Of the open paths the longest probe timeout, without backoff and the delay of acknowledgements.
     pub(super) longest_timeout: Nanos,
-    /// A packet of the peer's handshake has come.
-    pub(super) peer_seen: bool,
     /// From when a client waits whose server may be held back, and a handshake level at which a PING is to be sent.
     pub(super) anti_deadlock_from: Nanos,
     pub(super) probe_level: Option<super::crypto::Level>,
@@ -173,17 +151,19 @@ impl Connection {
         } = host;
         let sessions = config.resumption.then_some(sessions);
         let source = random_id(&mut random);
-        let Admission {
-            original_destination,
-            retry_source,
-            reset_key,
-            intermediates,
-        } = admission.unwrap_or_else(|| Admission {
+        let admission = admission.unwrap_or_else(|| Admission {
             original_destination: random_id(&mut random),
             retry_source: None,
             reset_key: None,
             intermediates: 0,
         });
+        let identity = Identity::new(client, source, &admission);
+        let Admission {
+            original_destination,
+            retry_source,
+            reset_key,
+            intermediates,
+        } = admission;
         let window = config
             .receive_buffer
             .maximum
@@ -222,12 +202,7 @@ impl Connection {
             client,
             now,
             handshake: Handshake::new(session),
-            local_ids: LocalIds::with_tokens_of(reset_key),
-            remote_ids: RemoteIds::default(),
-            source,
-            original_destination,
-            initial_destination: retry_source.unwrap_or(original_destination),
-            token: Vec::new(),
+            identity,
             parameters: Parameters::new(parameters),
             members: Vec::new(),
             paths: Vec::new(),
@@ -254,15 +229,9 @@ impl Connection {
             }],
             ports,
             mtus,
-            max_path_id: PATHS,
-            peer_max_path_id: 0,
-            next_path_id: 1,
-            wanted: Vec::new(),
-            early_statuses: BTreeMap::new(),
-            told_blocked: None,
+            path_ids: PathIds::default(),
             lifetime: Lifetime::new(now, config.keepalive.as_ref().map(|probing| probing.time)),
             longest_timeout: 0,
-            peer_seen: false,
             anti_deadlock_from: now,
             probe_level: None,
             deadline: 0,
@@ -272,13 +241,11 @@ impl Connection {
             seeds: Pcg64Mcg::seed_from_u64(!seed),
             config,
         };
-        connection.local_ids.begin(source);
         connection.add_path(0, tuple, (0, 0))?;
         connection.members[0].backup_local = connection.local[0].backup;
         if client {
             // The client chose the server's address (RFC 9000 section 8.1).
             connection.members[0].validation = Validation::Done;
-            connection.remote_ids.begin(original_destination);
         }
         if retry_source.is_some() {
             // It returned the token (RFC 9000 section 8.1.2).
@@ -343,7 +310,7 @@ impl Connection {
             .space
             .received
             .set_policy(self.parameters.ack_policy());
-        if let Some((sequence, backup)) = self.early_statuses.remove(&id) {
+        if let Some((sequence, backup)) = self.path_ids.take_status(id) {
             member.status_received = Some(sequence);
             member.backup_remote = backup;
         }
@@ -436,13 +403,12 @@ impl Connection {
     /// As [`Connection::knows`], of a packet; what is usual is known soon.
     #[inline]
     pub fn knows_packet(&self, packet: &Packet) -> bool {
-        let destination = &packet.header.destination;
-        self.local_ids.is_newest(packet.path, destination) || self.knows(destination)
+        self.identity.knows_packet(packet)
     }
 
     /// Whether packets with this destination are for this connection.
     pub fn knows(&self, destination: &ConnectionId) -> bool {
-        *destination == self.initial_destination || self.local_ids.path_of(destination).is_some()
+        self.identity.knows(destination)
     }
 
     /// Bytes written and not acknowledged; and those never sent.

@@ -110,20 +110,20 @@ impl Connection {
             Level::Initial => (
                 self.handshake.spaces[0].as_ref()?,
                 Kind::Initial {
-                    token: self.token.clone(),
+                    token: self.identity.token(),
                 },
             ),
             Level::Handshake => (self.handshake.spaces[1].as_ref()?, Kind::Handshake),
             Level::OneRtt => return self.short_draft(path, limit),
         };
-        let destination = *self.remote_ids.current_id(member.id)?;
+        let destination = *self.identity.remote().current_id(member.id)?;
         let number = space.sent.next();
         let number_len = number_len(number, space.sent.largest_acked());
         let header = Header {
             kind,
             version: VERSION,
             destination,
-            source: self.source,
+            source: self.identity.source(),
             number,
             number_len,
         };
@@ -146,7 +146,7 @@ impl Connection {
     pub(super) fn short_draft(&mut self, path: usize, limit: u32) -> Option<Draft> {
         let member = &self.members[path];
         let sent = &member.space.sent;
-        let destination = self.remote_ids.current_id(member.id)?;
+        let destination = self.identity.remote().current_id(member.id)?;
         let number = sent.next();
         let number_len = number_len(number, sent.largest_acked());
         let header = 1 + destination.len() as u32 + u32::from(number_len);

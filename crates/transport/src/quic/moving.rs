@@ -73,7 +73,7 @@ impl Connection {
         }
         let deliberate = member.migration.destination.replace(destination) != Some(destination);
         if deliberate {
-            let used = self.remote_ids.current(self.members[path].id);
+            let used = self.identity.remote().current(self.members[path].id);
             self.members[path].migration.former_id = used.map(|(_, id)| id);
             self.change_id(path);
         }
@@ -94,7 +94,7 @@ impl Connection {
     /// Another id for a peer that moved on purpose, so that nobody can link its addresses (RFC 9000 section 9.5).
     fn change_id(&mut self, path: usize) {
         let id = self.members[path].id;
-        if let Some(sequence) = self.remote_ids.change(id) {
+        if let Some(sequence) = self.identity.remote_mut().change(id) {
             let path = self.multipath().then_some(id);
             self.control
                 .push(Frame::RetireConnectionId { path, sequence });
@@ -190,7 +190,7 @@ impl Connection {
         if self.parameters.peer().disable_active_migration {
             return Some("the server forbids it");
         }
-        let spare = self.remote_ids.spare(member.id);
+        let spare = self.identity.remote().spare(member.id);
         spare.is_none().then_some("no spare connection id")
     }
 

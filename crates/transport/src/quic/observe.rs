@@ -104,7 +104,7 @@ impl Connection {
 
     /// What the client's first packet was addressed to; the same on both sides.
     pub fn original_destination(&self) -> ConnectionId {
-        self.original_destination
+        self.identity.original_destination()
     }
 
     /// The application protocol that the handshake asks for.

@@ -104,7 +104,7 @@ impl Connection {
         let limit = limit.min(self.members[path].datagram());
         let mut draft = self.draft(Level::OneRtt, path, limit)?;
         // One id is not sent to two addresses, if there is another (RFC 9000 section 9.5).
-        let spare = self.remote_ids.spare(self.members[path].id);
+        let spare = self.identity.remote().spare(self.members[path].id);
         if let Some(spare) = spare.filter(|id| id.len() == draft.header().destination.len()) {
             draft.header_mut().destination = spare;
         }

@@ -22,7 +22,7 @@ impl Connection {
         let Some(member) = self.members.get_mut(path) else {
             return;
         };
-        let own = self.remote_ids.current_id(member.id) == Some(destination);
+        let own = self.identity.remote().current_id(member.id) == Some(destination);
         if !own || member.closed() || self.lifetime.over() || !member.on_report(len, mtu) {
             return;
         }

@@ -120,14 +120,14 @@ impl Connection {
     /// Asks the path manager when it is first time, and when it asked to be asked; opens what waits for an id.
     pub(super) fn manage_paths(&mut self) {
         let asked = self.ready_at.is_some() && self.path_manager_at > self.now;
-        if asked && self.wanted.is_empty() || !self.ready_for_paths() {
+        if asked && !self.path_ids.wants_any() || !self.ready_for_paths() {
             return;
         }
         if !asked {
             self.ask_path_manager(Occasion::Turn);
         }
-        if !self.wanted.is_empty() {
-            for (pair, gateways) in std::mem::take(&mut self.wanted) {
+        if self.path_ids.wants_any() {
+            for (pair, gateways) in self.path_ids.take_wanted() {
                 self.begin_path(pair, gateways);
             }
         }
@@ -147,8 +147,8 @@ impl Connection {
             let tuple = member.tuple;
             (pair, (tuple.local.ip(), tuple.remote.ip()))
         });
-        let wanted = self.wanted.iter();
-        let wanted = wanted.filter_map(|(pair, _)| Some((*pair, self.addresses_of(*pair)?)));
+        let wanted = self.path_ids.wanted();
+        let wanted = wanted.filter_map(|pair| Some((pair, self.addresses_of(pair)?)));
         let (subflows, addresses): (Vec<Pair>, Vec<_>) = open.chain(wanted).unzip();
         let first = |member: &PathState| member.id == 0 && !member.closed();
         let further = subflows.len() - usize::from(self.members.iter().any(first));
@@ -172,9 +172,9 @@ impl Connection {
         });
         for action in actions {
             match action {
-                Action::Open(pair) if self.client => self.wanted.push((pair, Vec::new())),
+                Action::Open(pair) if self.client => self.path_ids.want(pair, Vec::new()),
                 Action::OpenVia(pair, gateways) if self.client => {
-                    self.wanted.push((pair, gateways));
+                    self.path_ids.want(pair, gateways);
                 }
                 Action::Close(pair) => {
                     for path in self.between(pair) {
@@ -217,16 +217,15 @@ impl Connection {
 
     /// Begins to validate a path between two addresses, or waits for the ids that it needs (RFC 10069 sections 3.1 and 4.7).
     fn begin_path(&mut self, pair: Pair, gateways: Vec<IpAddr>) {
-        while self.remote_ids.is_abandoned(self.next_path_id) {
-            self.next_path_id += 1;
+        let remote = self.identity.remote();
+        let id = self.path_ids.next(|id| remote.is_abandoned(id));
+        if !self.path_ids.admits(id) {
+            self.admit_paths(self.path_ids.admitted());
         }
-        let id = self.next_path_id;
-        if id > self.max_path_id {
-            self.admit_paths(self.max_path_id);
-        }
-        let blocked = if id > self.peer_max_path_id {
-            Some(Frame::PathsBlocked(self.peer_max_path_id))
-        } else if self.remote_ids.current(id).is_none() {
+        let limit = self.path_ids.peer_admits();
+        let blocked = if id > limit {
+            Some(Frame::PathsBlocked(limit))
+        } else if self.identity.remote().current(id).is_none() {
             Some(Frame::PathCidsBlocked {
                 path: id,
                 next_sequence: 0,
@@ -235,11 +234,10 @@ impl Connection {
             None
         };
         if let Some(frame) = blocked {
-            if self.told_blocked.as_ref() != Some(&frame) {
-                self.told_blocked = Some(frame.clone());
+            if self.path_ids.block(&frame) {
                 self.control.push(frame);
             }
-            return self.wanted.push((pair, gateways));
+            return self.path_ids.want(pair, gateways);
         }
         let Some((address, remote)) = self.addresses_of(pair) else {
             return;
@@ -264,8 +262,8 @@ impl Connection {
         let Ok(path) = self.add_path(id, tuple, (pair.local, pair.remote)) else {
             return;
         };
-        self.next_path_id += 1;
-        self.remote_ids.put_to_use(id);
+        self.path_ids.advance();
+        self.identity.remote_mut().put_to_use(id);
         let member = &mut self.members[path];
         member.gateways = gateways;
         member.backup_local = backup;
@@ -278,7 +276,7 @@ impl Connection {
             Frame::NewConnectionId(new) => self.on_new_id(new, frame),
             Frame::RetireConnectionId { path, sequence } => {
                 let of = path.unwrap_or(0);
-                if !self.local_ids.retire(of, *sequence) {
+                if !self.identity.local_mut().retire(of, *sequence) {
                     let reason = "an id that was never issued";
                     let kind = frame.frame_type();
                     return self.fail(TransportError::PROTOCOL_VIOLATION, kind, reason);
@@ -293,15 +291,13 @@ impl Connection {
                 backup,
             } => self.on_status(*path, *sequence, *backup),
             Frame::MaxPathId(max) => {
-                let before = self.peer_max_path_id;
-                self.peer_max_path_id = before.max(*max);
                 let limit = self.parameters.peer().active_connection_id_limit;
-                for id in before + 1..=self.peer_max_path_id.min(self.max_path_id) {
+                for id in self.path_ids.raise_peer(*max) {
                     self.issue_ids(id, limit);
                 }
             }
             Frame::PathsBlocked(limit) => self.admit_paths(*limit),
-            Frame::PathCidsBlocked { path, .. } if *path <= self.peer_max_path_id => {
+            Frame::PathCidsBlocked { path, .. } if *path <= self.path_ids.peer_admits() => {
                 let limit = self.parameters.peer().active_connection_id_limit;
                 self.issue_ids(*path, limit);
             }
@@ -316,7 +312,7 @@ impl Connection {
         );
         // RFC 9000 section 5.1.2.
         let too_many = waiting.count() as u64 > UNSENT * limit;
-        match self.remote_ids.add(new, limit) {
+        match self.identity.remote_mut().add(new, limit) {
             _ if too_many => self.fail(
                 TransportError::CONNECTION_ID_LIMIT_ERROR,
                 frame.frame_type(),
@@ -393,10 +389,10 @@ impl Connection {
 
     /// The peer abandons a path on which nothing came or went.
     fn abandon_unused(&mut self, id: u64) {
-        if !self.remote_ids.is_abandoned(id) {
-            self.local_ids.forget(id);
-            self.remote_ids.forget(id);
-            self.early_statuses.remove(&id);
+        if !self.identity.remote().is_abandoned(id) {
+            self.identity.local_mut().forget(id);
+            self.identity.remote_mut().forget(id);
+            self.path_ids.take_status(id);
             self.control.push(Frame::PathAbandon {
                 path: id,
                 error: TransportError::NO_ERROR.0,
@@ -423,12 +419,12 @@ impl Connection {
             error: error.0,
         });
         // Packets of the peer's may still come, until it has answered and a while after that.
-        self.local_ids.abandon(id);
-        self.remote_ids.forget(id);
+        self.identity.local_mut().abandon(id);
+        self.identity.remote_mut().forget(id);
         self.event(EventKind::SubflowClosed(path));
         if !self.client {
             // The id is not used again: another may take its place (section 4.6).
-            self.admit_paths(self.max_path_id);
+            self.admit_paths(self.path_ids.admitted());
         }
     }
 
@@ -460,9 +456,8 @@ impl Connection {
     fn on_status(&mut self, id: u64, sequence: u64, backup: bool) {
         let Some(path) = self.members.iter().position(|member| member.id == id) else {
             // It may come before the path is opened.
-            if !self.remote_ids.is_abandoned(id) {
-                let early = self.early_statuses.entry(id).or_insert((sequence, backup));
-                *early = (*early).max((sequence, backup));
+            if !self.identity.remote().is_abandoned(id) {
+                self.path_ids.keep_status(id, sequence, backup);
             }
             return;
         };

@@ -17,12 +17,6 @@ use super::path::LEAST_DATAGRAM;
 use super::received::Codepoint;
 use crate::{CloseReason, EventKind, Tuple};
 
-/// Path ids are admitted so many at a time once the peer asks for more (RFC 10069 section 4.7).
-const MORE_PATHS: u64 = 8;
-
-/// So many path ids that are not abandoned are admitted, however many the peer asks for.
-const MOST_PATHS: u64 = 256;
-
 /// Bytes of TLS after the handshake that go in one frame: it has to have room beside an acknowledgement.
 const TICKET_PIECE: u32 = 512;
 
@@ -117,19 +111,7 @@ impl Connection {
     /// yet begins it (RFC 10069 section 3.1).
     #[inline(always)]
     fn path_for(&mut self, packet: &Packet, tuple: &Tuple) -> Option<(usize, bool)> {
-        let destination = &packet.header.destination;
-        let id = if self.local_ids.is_newest(packet.path, destination) {
-            packet.path
-        } else {
-            match self.local_ids.path_of(destination) {
-                Some(id) => {
-                    self.local_ids.note(id, destination);
-                    id
-                }
-                None if !self.client && *destination == self.initial_destination => 0,
-                None => return None,
-            }
-        };
+        let id = self.identity.path_for(packet)?;
         if let Some(path) = self.path_named(id) {
             let member = &self.members[path];
             let home = *tuple == member.tuple;
@@ -149,7 +131,7 @@ impl Connection {
             self.remote_address_id(tuple.remote.ip()),
         );
         let path = self.add_path(id, *tuple, ids).ok()?;
-        self.remote_ids.put_to_use(id);
+        self.identity.remote_mut().put_to_use(id);
         self.members[path].challenges.ask();
         Some((path, true))
     }
@@ -220,7 +202,7 @@ impl Connection {
                 return self.note_drop(packet, Discard::Invalid);
             }
         }
-        if level != Level::OneRtt && !self.peer_known_by_id(packet) {
+        if level != Level::OneRtt && !self.identity.take_source(packet.header.source) {
             return self.note_drop(packet, Discard::Invalid);
         }
         self.lifetime.restart(self.now);
@@ -315,18 +297,6 @@ impl Connection {
         }
     }
 
-    /// Takes over the id that the peer chose, from its first packet (RFC 9000 section 7.2). False: a later one has another.
-    fn peer_known_by_id(&mut self, packet: &Packet) -> bool {
-        match self.remote_ids.current(0) {
-            Some((_, id)) if self.peer_seen => id == packet.header.source,
-            _ => {
-                self.peer_seen = true;
-                self.remote_ids.begin(packet.header.source);
-                true
-            }
-        }
-    }
-
     /// What the handshake has come to.
     fn progress(&mut self) {
         if !self.parameters.peer_came()
@@ -351,20 +321,13 @@ impl Connection {
 
     fn take_parameters(&mut self, parameters: TransportParameters) {
         self.parameters.note_peer();
-        let source = self.remote_ids.current(0).map(|(_, id)| id);
-        let original = self.client.then_some(self.original_destination);
-        // RFC 9000 section 7.3.
-        let retried = self.client && self.initial_destination != self.original_destination;
-        if parameters.initial_source_connection_id != source
-            || parameters.original_destination_connection_id != original
-            || parameters.retry_source_connection_id != retried.then_some(self.initial_destination)
-        {
+        if !self.identity.is_named_by(&parameters) {
             let reason = "connection ids differ from those of the handshake";
             return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, reason);
         }
         let multipath =
             self.parameters.offers_multipath() && parameters.initial_max_path_id.is_some();
-        if multipath && source.is_some_and(|id| id.is_empty()) {
+        if multipath && self.identity.peer_has_none() {
             // RFC 10069 section 2.1.
             let reason = "multipath with an empty connection id";
             return self.fail(TransportError::PROTOCOL_VIOLATION, 0, reason);
@@ -374,8 +337,10 @@ impl Connection {
             parameters.initial_max_streams_bidi,
             parameters.initial_max_streams_uni,
         ];
-        self.peer_max_path_id = parameters.initial_max_path_id.unwrap_or(0);
-        self.remote_ids
+        self.path_ids
+            .begin_peer(parameters.initial_max_path_id.unwrap_or(0));
+        self.identity
+            .remote_mut()
             .set_first_token(parameters.stateless_reset_token);
         for member in &mut self.members {
             member.limit_datagrams(parameters.max_udp_payload_size);
@@ -396,8 +361,8 @@ impl Connection {
         self.open_path(0);
         let limit = self.parameters.peer().active_connection_id_limit;
         let multipath = self.multipath();
-        let paths = if multipath { self.max_path_id } else { 0 };
-        for path in 0..=paths.min(self.peer_max_path_id) {
+        let last = if multipath { self.path_ids.common() } else { 0 };
+        for path in 0..=last {
             self.issue_ids(path, limit);
         }
     }
@@ -412,7 +377,8 @@ impl Connection {
     pub(super) fn issue_ids(&mut self, path: u64, limit: u64) {
         let multipath = self.multipath();
         let frames = self
-            .local_ids
+            .identity
+            .local_mut()
             .issue(path, multipath, limit, &mut self.random);
         for frame in frames {
             self.control.push(Frame::NewConnectionId(Box::new(frame)));
@@ -657,14 +623,13 @@ impl Connection {
     /// Admits as many more path ids as the peer's need suggests.
     pub(super) fn admit_paths(&mut self, asked: u64) {
         let abandoned = self.members.iter().filter(|member| member.closed()).count() as u64;
-        if asked < self.max_path_id || self.max_path_id - abandoned >= MOST_PATHS {
+        let Some(common) = self.path_ids.raise(asked, abandoned) else {
             return;
-        }
-        let before = self.max_path_id;
-        self.max_path_id += MORE_PATHS;
-        self.control.push(Frame::MaxPathId(self.max_path_id));
+        };
+        self.control
+            .push(Frame::MaxPathId(self.path_ids.admitted()));
         let limit = self.parameters.peer().active_connection_id_limit;
-        for path in before + 1..=self.max_path_id.min(self.peer_max_path_id) {
+        for path in common {
             self.issue_ids(path, limit);
         }
     }

@@ -151,7 +151,7 @@ impl Connection {
 
     /// The path that the scheduler gives a packet without data, if it gives it one.
     pub(super) fn place(&mut self, kind: PacketKind) -> Option<usize> {
-        let (_, sent) = self.outgoing.positions();
+        let (_, sent) = self.streams.outgoing().positions();
         let next = Next {
             offset: sent,
             len: 1,
@@ -160,7 +160,7 @@ impl Connection {
         };
         let view = View {
             kind,
-            ..view(self.now, &self.paths, &self.outgoing, Some(next))
+            ..view(self.now, &self.paths, self.streams.outgoing(), Some(next))
         };
         match self.scheduler.select(&view) {
             Decision::Send(path) if path < self.members.len() => Some(path),
@@ -170,7 +170,7 @@ impl Connection {
 
     /// Tells the scheduler that a packet left which it was asked about by [`Connection::place`].
     pub(super) fn report_placed(&mut self, path: usize) {
-        let (_, sent) = self.outgoing.positions();
+        let (_, sent) = self.streams.outgoing().positions();
         self.scheduler.carried(Report {
             path,
             offset: sent,

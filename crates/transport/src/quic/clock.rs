@@ -95,7 +95,7 @@ impl Connection {
             }
             validating |= !member.validated();
         }
-        if open || self.outgoing.at_limit() {
+        if open || self.streams.outgoing().at_limit() {
             at = at.min(asked_at);
         }
         if validating {

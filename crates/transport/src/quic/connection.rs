@@ -17,19 +17,19 @@ use super::closed::Close;
 use super::contents::Contents;
 use super::control::Control;
 use super::crypto::Session;
+use super::datagrams::{self, Datagrams};
 use super::handshake::Handshake;
 use super::id::{LEN, random_id};
 use super::identity::Identity;
-use super::incoming::Incoming;
 use super::lifetime::{IDLE, Lifetime};
 use super::listener::Admission;
 use super::loss::Sent;
-use super::outgoing::Outgoing;
 use super::output::{Output, Transmit};
 use super::parameters::Parameters;
 use super::path::{PathState, Validation};
 use super::path_ids::{PATHS, PathIds};
 use super::spares::Spares;
+use super::streams::{STREAMS, Streams};
 use crate::accept::Accept;
 use crate::algorithms::{self, Algorithms};
 use crate::congestion::CongestionControl;
@@ -39,13 +39,9 @@ use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
 use crate::registry::RegistryError;
 use crate::scheduler::{self, Rescuer, Scheduler};
 use crate::settings::Config;
-use crate::stream::{Blocked, Blocking};
+use crate::stream::Blocked;
 use crate::{CloseReason, Event, EventKind, MILLISECOND, NEVER, Nanos, Purpose, Tuple};
 
-/// Streams of each kind that the peer may open at first (as quinn does).
-pub(super) const STREAMS: u64 = 100;
-/// Longest DATAGRAM frame that is accepted.
-const LONGEST_DATAGRAM: u64 = 65_535;
 /// The application protocol of the handshake: HTTP/0.9 over QUIC, as interoperability tests name it.
 pub(super) const PROTOCOL: &[u8] = b"hq-interop";
 
@@ -63,11 +59,6 @@ pub struct Connection {
     pub(super) members: Vec<PathState>,
     /// What schedulers and coupled congestion controls see of each path, side by side.
     pub(super) paths: Vec<Path>,
-    pub(super) outgoing: Outgoing,
-    pub(super) incoming: Incoming,
-    /// What data waited for that arrived, and how the packet at hand was sent, as far as its owner can tell.
-    pub(super) blocking: Blocking,
-    pub(super) arriving: Purpose,
     pub(super) control: Control,
     pub(super) streams: Streams,
     pub(super) datagrams: Datagrams,
@@ -91,31 +82,6 @@ pub struct Connection {
     /// Empty between acknowledgements; kept for its room.
     pub(super) acked: Vec<Sent<Contents>>,
     pub(super) output: Output,
-}
-
-/// Which streams there are.
-#[derive(Debug, Default)]
-pub(super) struct Streams {
-    /// Streams that this side opened and may open: bidirectional, unidirectional.
-    pub opened: [u64; 2],
-    pub admitted: [u64; 2],
-    /// Streams that the peer opened, may open, and that are over.
-    pub accepted: [u64; 2],
-    pub offered: [u64; 2],
-    pub over: [u64; 2],
-    /// The one that the plain calls of a byte stream write to.
-    pub own: Option<u64>,
-    pub closed: bool,
-    /// Some stream was read to its end.
-    pub one_ended: bool,
-}
-
-/// DATAGRAM frames on their way (RFC 9221).
-#[derive(Debug, Default)]
-pub(super) struct Datagrams {
-    pub next: u64,
-    pub waiting: std::collections::VecDeque<(u64, u32)>,
-    pub arrived: Vec<(u64, u32)>,
 }
 
 /// Without Multipath QUIC there is nothing to choose, and a scheduler that fills queues, which a path of QUIC does not have, gives way.
@@ -181,7 +147,7 @@ impl Connection {
             initial_max_streams_bidi: STREAMS,
             initial_max_streams_uni: STREAMS,
             initial_source_connection_id: Some(source),
-            max_datagram_frame_size: LONGEST_DATAGRAM,
+            max_datagram_frame_size: datagrams::LONGEST,
             initial_max_path_id: config.mptcp.then_some(PATHS),
             min_ack_delay: ack_frequency::offer(&config),
             ..TransportParameters::default()
@@ -206,15 +172,8 @@ impl Connection {
             parameters: Parameters::new(parameters),
             members: Vec::new(),
             paths: Vec::new(),
-            outgoing: Outgoing::default(),
-            incoming: Incoming::new(window, window),
-            blocking: Blocking::default(),
-            arriving: Purpose::Data,
             control: Control::default(),
-            streams: Streams {
-                offered: [STREAMS; 2],
-                ..Streams::default()
-            },
+            streams: Streams::new(client, window),
             datagrams: Datagrams::default(),
             scheduler: scheduler_for(&config, &algorithms)?,
             rescuer: algorithms.rescuer(&config)?,
@@ -413,34 +372,40 @@ impl Connection {
 
     /// Bytes written and not acknowledged; and those never sent.
     pub fn send_queue(&self) -> (u64, u64) {
-        (self.outgoing.unacknowledged(), self.outgoing.unsent())
+        (
+            self.streams.outgoing().unacknowledged(),
+            self.streams.outgoing().unsent(),
+        )
     }
 
     /// Bytes that wait for others before them in their stream.
     pub fn reassembly_bytes(&self) -> u64 {
-        self.incoming.reassembly_bytes()
+        self.streams.incoming().reassembly_bytes()
     }
 
     /// How long data that arrived waited up to `now` for what comes before it in its stream, and what for. Where several streams wait at once, that
     /// counts once, and for the hole that is filled first.
     pub fn blocked(&self, now: Nanos) -> Vec<Blocked> {
-        self.blocking.report(now)
+        self.streams.blocked(now)
     }
 
     /// How the datagrams were sent that come next: for [`Connection::blocked`] alone.
     #[inline]
     pub fn expect_purpose(&mut self, purpose: Purpose) {
-        self.arriving = purpose;
+        self.streams.expect(purpose);
     }
 
     /// What the application may leave unacknowledged, and unread.
     pub fn buffers(&self) -> (u64, u64) {
-        (self.config.send_buffer.maximum, self.incoming.window())
+        (
+            self.config.send_buffer.maximum,
+            self.streams.incoming().window(),
+        )
     }
 
     /// What the peer may still send.
     pub fn receive_window(&self) -> u64 {
-        self.incoming.offered()
+        self.streams.incoming().offered()
     }
 }
 
@@ -474,7 +439,7 @@ impl Connection {
             return;
         }
         self.lifetime.end(reason, self.longest_probe_timeout());
-        self.blocking.end(self.now);
+        self.streams.end(self.now);
         for path in 0..self.members.len() {
             if self.members[path].closed_at.is_none() {
                 self.members[path].closed_at = Some(self.now);

@@ -32,14 +32,14 @@ impl Connection {
     pub(super) fn push_data(&mut self, mut open: bool) {
         self.scheduler.begin();
         // What is in flight counts: redundant schedulers repeat it.
-        if self.outgoing.is_empty() && self.datagrams.waiting.is_empty() {
+        if self.streams.outgoing().is_empty() && !self.datagrams.any_wait() {
             return;
         }
         while open {
             let next = self.next_to_send();
             let decision =
                 self.scheduler
-                    .select(&view(self.now, &self.paths, &self.outgoing, next));
+                    .select(&view(self.now, &self.paths, self.streams.outgoing(), next));
             let progressed = match decision {
                 Decision::Send(path) => next.is_some_and(|next| self.carry(path, next)),
                 Decision::Repeat { path, offset } => self.repeat(path, offset),
@@ -48,7 +48,7 @@ impl Connection {
             };
             open = progressed && self.any_open();
         }
-        if self.outgoing.wants_to_send() || !self.datagrams.waiting.is_empty() {
+        if self.streams.outgoing().wants_to_send() || self.datagrams.any_wait() {
             for (member, path) in self.members.iter_mut().zip(&self.paths) {
                 member.held = path.room() == 0;
             }
@@ -57,7 +57,7 @@ impl Connection {
 
     /// What was lost, else something new, if the peer's limits admit any.
     fn next_to_send(&mut self) -> Option<Next> {
-        if let Some((position, len, _)) = self.outgoing.next_again() {
+        if let Some((position, len, _)) = self.streams.outgoing_mut().next_again() {
             // Any path may carry it again: its earlier packet is gone.
             return Some(Next {
                 offset: position,
@@ -66,13 +66,10 @@ impl Connection {
                 reinjection: true,
             });
         }
-        let (_, sent) = self.outgoing.positions();
-        let datagram = self
-            .datagrams
-            .waiting
-            .front()
-            .map(|waiting| (sent, u64::from(waiting.1)));
-        let (offset, len) = datagram.or_else(|| self.outgoing.next_new())?;
+        let (_, sent) = self.streams.outgoing().positions();
+        let datagram = self.datagrams.first();
+        let datagram = datagram.map(|(_, len)| (sent, u64::from(len)));
+        let (offset, len) = datagram.or_else(|| self.streams.outgoing().next_new())?;
         Some(Next {
             offset,
             len,
@@ -152,9 +149,12 @@ impl Connection {
         let mut any = false;
         let mut again = first;
         loop {
-            let position = again
-                .take()
-                .or_else(|| self.outgoing.next_again().map(|(position, ..)| position));
+            let position = again.take().or_else(|| {
+                self.streams
+                    .outgoing_mut()
+                    .next_again()
+                    .map(|(position, ..)| position)
+            });
             if any && draft.room < LEAST_STREAM {
                 return true;
             }
@@ -172,7 +172,11 @@ impl Connection {
     #[inline(always)]
     fn add_new(&mut self, draft: &mut Draft) -> bool {
         let (path, room) = (draft.path, draft.room);
-        let Some(chunk) = self.outgoing.take_new(path, room, stream_fields) else {
+        let Some(chunk) = self
+            .streams
+            .outgoing_mut()
+            .take_new(path, room, stream_fields)
+        else {
             return false;
         };
         self.members[path].totals.sent += u64::from(chunk.len);
@@ -185,10 +189,11 @@ impl Connection {
 
     pub(super) fn add_again(&mut self, draft: &mut Draft, position: u64, purpose: Purpose) -> bool {
         let (path, room) = (draft.path, draft.room);
-        let elsewhere = self.outgoing.carried(position);
-        let Some(chunk) = self
-            .outgoing
-            .take_again(position, path, room, stream_fields)
+        let elsewhere = self.streams.outgoing().carried(position);
+        let Some(chunk) =
+            self.streams
+                .outgoing_mut()
+                .take_again(position, path, room, stream_fields)
         else {
             return false;
         };
@@ -228,7 +233,7 @@ impl Connection {
             return false;
         };
         self.add_ack(&mut draft, path);
-        let Some(end) = self.outgoing.end_of(position) else {
+        let Some(end) = self.streams.outgoing().end_of(position) else {
             return false;
         };
         if !self.add_again(&mut draft, position, Purpose::Reinjection) {
@@ -248,17 +253,17 @@ impl Connection {
 
     /// Nothing can be sent although a path has room: opportunistic retransmission and penalisation, as far as asked for.
     fn rescue(&mut self) -> bool {
-        if self.outgoing.unsent() == 0 {
+        if self.streams.outgoing().unsent() == 0 {
             return false;
         }
-        let view = view(self.now, &self.paths, &self.outgoing, None);
+        let view = view(self.now, &self.paths, self.streams.outgoing(), None);
         let rescue = self.rescuer.rescue(&view, Blocked::ReceiveWindow);
         self.scheduler.blocked(Blocked::ReceiveWindow);
         if let Some(path) = rescue.penalise {
             self.paths[path].penalise(LEAST_WINDOW);
             self.event(EventKind::Penalised(path));
         }
-        match (rescue.repeat_head_on, self.outgoing.head()) {
+        match (rescue.repeat_head_on, self.streams.outgoing().head()) {
             (Some(path), Some(head)) => self.repeat(path, head.offset),
             _ => false,
         }
@@ -267,18 +272,18 @@ impl Connection {
     /// As many as have room. The bytes in them.
     fn add_datagrams(&mut self, draft: &mut Draft) -> u32 {
         let mut bytes = 0;
-        while let Some(&(number, len)) = self.datagrams.waiting.front() {
+        while let Some((number, len)) = self.datagrams.first() {
             let frame = Frame::Datagram { number, len };
             if frame.len() > draft.room {
                 if draft.is_empty() {
                     // It was let in while packets were longer (RFC 9221 section 5).
-                    self.datagrams.waiting.pop_front();
+                    self.datagrams.drop_first();
                     self.event(EventKind::DatagramRefused(len));
                     continue;
                 }
                 break;
             }
-            self.datagrams.waiting.pop_front();
+            self.datagrams.drop_first();
             draft.purpose = Purpose::Data;
             draft.push(frame);
             bytes += len;

@@ -16,6 +16,7 @@ mod contents;
 mod control;
 pub mod crypto;
 mod data;
+mod datagrams;
 mod draft;
 pub mod fuzz;
 mod handshake;
@@ -47,6 +48,7 @@ mod retry;
 mod rtt;
 mod send;
 mod spares;
+mod streams;
 
 pub use closed::Cause;
 pub use connection::Connection;

@@ -10,11 +10,11 @@ use super::connection::Connection;
 use super::control;
 use super::crypto::Level;
 use super::handshake::HandshakeError;
-use super::incoming::Violation;
 use super::moving;
 use super::note::Discard;
 use super::path::LEAST_DATAGRAM;
 use super::received::Codepoint;
+use super::streams::{Fault, Part};
 use crate::{CloseReason, EventKind, Tuple};
 
 /// Bytes of TLS after the handshake that go in one frame: it has to have room beside an acknowledgement.
@@ -332,11 +332,7 @@ impl Connection {
             let reason = "multipath with an empty connection id";
             return self.fail(TransportError::PROTOCOL_VIOLATION, 0, reason);
         }
-        self.outgoing.raise_max(parameters.initial_max_data);
-        self.streams.admitted = [
-            parameters.initial_max_streams_bidi,
-            parameters.initial_max_streams_uni,
-        ];
+        self.streams.begin_peer(&parameters);
         self.path_ids
             .begin_peer(parameters.initial_max_path_id.unwrap_or(0));
         self.identity
@@ -424,15 +420,16 @@ impl Connection {
                 final_size,
             } => {
                 if self.admit_stream(*stream, frame, Part::Receiving) {
-                    match self.incoming.on_reset(*stream, *error, *final_size) {
-                        Ok(()) => self.note_waiting(path),
-                        Err(violation) => self.violation(violation, frame),
+                    let at = (path, self.now);
+                    if let Err(violation) = self.streams.on_reset(*stream, *error, *final_size, at)
+                    {
+                        self.fail_for(violation.fault(), frame);
                     }
                 }
             }
             Frame::StopSending { stream, error } => {
                 if self.admit_stream(*stream, frame, Part::Sending)
-                    && let Some(final_size) = self.outgoing.reset(*stream)
+                    && let Some(final_size) = self.streams.outgoing_mut().reset(*stream)
                 {
                     // RFC 9000 section 3.5.
                     self.control.push(Frame::ResetStream {
@@ -442,15 +439,14 @@ impl Connection {
                     });
                 }
             }
-            Frame::MaxData(max) => self.outgoing.raise_max(*max),
+            Frame::MaxData(max) => self.streams.outgoing_mut().raise_max(*max),
             Frame::MaxStreamData { stream, max } => {
                 if self.admit_stream(*stream, frame, Part::Sending) {
-                    self.outgoing.raise_stream_max(*stream, *max);
+                    self.streams.outgoing_mut().raise_stream_max(*stream, *max);
                 }
             }
             Frame::MaxStreams { bidirectional, max } => {
-                let admitted = &mut self.streams.admitted[usize::from(!bidirectional)];
-                *admitted = (*admitted).max(*max);
+                self.streams.raise_admitted(*bidirectional, *max);
             }
             Frame::StreamDataBlocked { stream, .. } => {
                 self.admit_stream(*stream, frame, Part::Receiving);
@@ -466,7 +462,7 @@ impl Connection {
                         reason,
                     );
                 }
-                self.datagrams.arrived.push((*number, *len));
+                self.datagrams.on_arrival(*number, *len);
             }
             Frame::ConnectionClose {
                 error,
@@ -503,47 +499,20 @@ impl Connection {
             return;
         };
         if self.admit_stream(stream, frame, Part::Receiving) {
-            match self.incoming.on_data(stream, offset, len.into(), fin) {
-                Ok(_) => {
+            let at = (path, self.now);
+            match self.streams.on_data(stream, offset, len, fin, at) {
+                Ok(()) => {
                     self.members[path].totals.received += u64::from(len);
                     if len == 0 {
                         self.members[path].note_frame(frame);
                     }
-                    if self.incoming.has_news() {
-                        self.note_waiting(path);
-                    }
                 }
-                Err(violation) => self.violation(violation, frame),
+                Err(violation) => self.fail_for(violation.fault(), frame),
             }
         }
     }
 
-    /// More data waits for what comes before it in its stream, or that came on `path`.
-    #[cold]
-    fn note_waiting(&mut self, path: usize) {
-        let Some((filled, left)) = self.incoming.take_waiting() else {
-            return;
-        };
-        if filled {
-            let cause = self.arriving.into();
-            self.blocking
-                .connection_advances(path, left, cause, self.now);
-        } else {
-            self.blocking.connection_holds(left, self.now);
-        }
-    }
-
-    fn violation(&mut self, violation: Violation, frame: &Frame) {
-        let (error, reason) = match violation {
-            Violation::FlowControl => (
-                TransportError::FLOW_CONTROL_ERROR,
-                "more data than was admitted",
-            ),
-            Violation::FinalSize => (
-                TransportError::FINAL_SIZE_ERROR,
-                "the final size of a stream changed",
-            ),
-        };
+    fn fail_for(&mut self, (error, reason): Fault, frame: &Frame) {
         self.fail(error, frame.frame_type(), reason);
     }
 
@@ -557,67 +526,19 @@ impl Connection {
         });
     }
 
-    /// Whether a frame may be about this stream; one that the peer begins is made, with those of its kind before it (RFC 9000 sections 2.1, 3
-    /// and 19.8).
+    /// Whether a frame may be about this stream; the connection is closed for it otherwise.
     #[inline(always)]
     fn admit_stream(&mut self, stream: u64, frame: &Frame, part: Part) -> bool {
-        let by_peer = (stream & 1 == 0) != self.client;
-        let begun = match by_peer {
-            true => self.streams.accepted[0],
-            false => self.streams.opened[0],
-        };
-        if stream & 2 == 0 && stream >> 2 < begun {
-            return true;
-        }
-        self.admit_other_stream(stream, frame, part, by_peer)
+        self.streams.has_begun(stream) || self.admit_other_stream(stream, frame, part)
     }
 
     /// The same for a stream of one direction, and for one that has not begun.
-    fn admit_other_stream(
-        &mut self,
-        stream: u64,
-        frame: &Frame,
-        part: Part,
-        by_peer: bool,
-    ) -> bool {
-        let bidirectional = stream & 2 == 0;
-        let kind = usize::from(!bidirectional);
-        let count = stream >> 2;
-        let one_way = !bidirectional && (part == Part::Receiving) != by_peer;
-        if one_way || (!by_peer && count >= self.streams.opened[kind]) {
-            let reason = "a stream that cannot be meant";
-            self.fail(
-                TransportError::STREAM_STATE_ERROR,
-                frame.frame_type(),
-                reason,
-            );
-            return false;
+    fn admit_other_stream(&mut self, stream: u64, frame: &Frame, part: Part) -> bool {
+        let admitted = self.streams.admit(stream, part, self.parameters.peer());
+        if let Err(fault) = admitted {
+            self.fail_for(fault, frame);
         }
-        if !by_peer {
-            return true;
-        }
-        if count >= self.streams.offered[kind] {
-            let reason = "more streams than were admitted";
-            self.fail(
-                TransportError::STREAM_LIMIT_ERROR,
-                frame.frame_type(),
-                reason,
-            );
-            return false;
-        }
-        while self.streams.accepted[kind] <= count {
-            let id = self.streams.accepted[kind] << 2 | (kind as u64) << 1 | u64::from(self.client);
-            self.streams.accepted[kind] += 1;
-            self.incoming.open(id);
-            if bidirectional {
-                let max = self.parameters.peer().initial_max_stream_data_bidi_local;
-                self.outgoing.open(id, max);
-                if self.streams.closed {
-                    self.outgoing.finish(id);
-                }
-            }
-        }
-        true
+        admitted.is_ok()
     }
 
     /// Admits as many more path ids as the peer's need suggests.
@@ -634,27 +555,6 @@ impl Connection {
         }
     }
 
-    /// Tells the peer of limits that moved.
-    pub(super) fn tell_limits(&mut self) {
-        if let Some(max) = self.incoming.take_max() {
-            self.control.push(Frame::MaxData(max));
-        }
-        self.incoming.take_stream_max(|stream, max| {
-            self.control.push(Frame::MaxStreamData { stream, max });
-        });
-        for kind in 0..2 {
-            let streams = &mut self.streams;
-            let limit = streams.over[kind] + super::connection::STREAMS;
-            if limit >= streams.offered[kind] + super::connection::STREAMS / 8 {
-                streams.offered[kind] = limit;
-                self.control.push(Frame::MaxStreams {
-                    bidirectional: kind == 0,
-                    max: limit,
-                });
-            }
-        }
-    }
-
     /// A control frame was lost.
     pub(super) fn repeat_control(&mut self, frame: Frame) {
         if self.parameters.is_outdated(&frame) || self.is_former_status(&frame) {
@@ -662,21 +562,16 @@ impl Connection {
         }
         // What holds data back still is told again (RFC 9000 section 13.3).
         match frame {
-            Frame::DataBlocked(limit) => self.outgoing.forget_blocked(None, limit),
+            Frame::DataBlocked(limit) => self.streams.outgoing_mut().forget_blocked(None, limit),
             Frame::StreamDataBlocked { stream, limit } => {
-                self.outgoing.forget_blocked(Some(stream), limit);
+                self.streams
+                    .outgoing_mut()
+                    .forget_blocked(Some(stream), limit);
             }
             _ => {}
         }
-        if let Some(frame) = control::repeated(frame, &self.incoming) {
+        if let Some(frame) = control::repeated(frame, self.streams.incoming()) {
             self.control.push(frame);
         }
     }
-}
-
-/// Which part of a stream a frame is about.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Sending,
-    Receiving,
 }

@@ -211,7 +211,7 @@ impl Connection {
         }
         // What it replaces has no memory.
         std::mem::forget(std::mem::replace(&mut self.acked, acked));
-        self.outgoing.forget_finished();
+        self.streams.outgoing_mut().forget_finished();
         let member = &mut self.members[path];
         let forgive = !self.client || self.handshake.confirmed || level != Level::Initial;
         if forgive {
@@ -400,7 +400,7 @@ impl Connection {
 
     #[inline]
     fn on_data_delivered(&mut self, path: usize, position: u64, end: u64) {
-        let bytes = self.outgoing.on_acked(position, end);
+        let bytes = self.streams.outgoing_mut().on_acked(position, end);
         self.paths[path].acked += bytes;
     }
 
@@ -487,7 +487,9 @@ impl Connection {
     /// What a lost packet carried goes again.
     fn requeue(&mut self, level: Level, path: usize, carried: Contents) {
         carried.for_each(|carried| match carried {
-            Carried::Data { position, end } => self.outgoing.on_lost(position, end, path),
+            Carried::Data { position, end } => {
+                self.streams.outgoing_mut().on_lost(position, end, path)
+            }
             Carried::Crypto { offset, end } => self.handshake.on_lost(level, offset, end),
             Carried::Control(frame) => self.repeat_control(frame),
             Carried::Ack { .. } | Carried::Probe | Carried::OffPath => {}
@@ -770,7 +772,7 @@ impl Connection {
         let mut bytes = 0;
         for (position, end) in positions {
             bytes += end - position;
-            self.outgoing.on_lost(position, end, path);
+            self.streams.outgoing_mut().on_lost(position, end, path);
         }
         if bytes > 0 {
             self.event(EventKind::Reinjection {

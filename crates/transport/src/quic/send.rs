@@ -270,16 +270,9 @@ impl Connection {
     }
 
     fn note_blocked(&mut self) {
-        if !self.parameters.peer_came() || !self.outgoing.at_limit() {
+        if !self.parameters.peer_came() || !self.streams.outgoing().at_limit() {
             return;
         }
-        let (connection, streams) = self.outgoing.take_blocked();
-        if let Some(limit) = connection {
-            self.control.push(Frame::DataBlocked(limit));
-        }
-        for (stream, limit) in streams {
-            self.control
-                .push(Frame::StreamDataBlocked { stream, limit });
-        }
+        self.streams.tell_blocked(&mut self.control);
     }
 }

@@ -162,7 +162,7 @@ impl Connection {
             kind,
             ..view(self.now, &self.paths, self.streams.outgoing(), Some(next))
         };
-        match self.scheduler.select(&view) {
+        match self.policy.scheduler().select(&view) {
             Decision::Send(path) if path < self.members.len() => Some(path),
             _ => None,
         }
@@ -171,7 +171,7 @@ impl Connection {
     /// Tells the scheduler that a packet left which it was asked about by [`Connection::place`].
     pub(super) fn report_placed(&mut self, path: usize) {
         let (_, sent) = self.streams.outgoing().positions();
-        self.scheduler.carried(Report {
+        self.policy.scheduler().carried(Report {
             path,
             offset: sent,
             bytes: 0,

@@ -49,11 +49,9 @@ impl Connection {
             self.deadline = NEVER;
             return;
         }
-        let mut at = self.lifetime.deadline();
-        if self.ready_at.is_some() {
-            at = at.min(self.path_manager_at);
-        }
-        at = if self.handshake.settled() {
+        let at = self.lifetime.deadline();
+        let at = at.min(self.policy.manager().wakes_at());
+        let at = if self.handshake.settled() {
             self.settle_paths(at)
         } else {
             self.settle_early();

@@ -33,14 +33,13 @@ use super::streams::{STREAMS, Streams};
 use crate::accept::Accept;
 use crate::algorithms::{self, Algorithms};
 use crate::congestion::CongestionControl;
-use crate::host::Ports;
 use crate::path::Path;
-use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
+use crate::policy::{Addresses, Policy};
 use crate::registry::RegistryError;
-use crate::scheduler::{self, Rescuer, Scheduler};
+use crate::scheduler::{self, Scheduler};
 use crate::settings::Config;
 use crate::stream::Blocked;
-use crate::{CloseReason, Event, EventKind, MILLISECOND, NEVER, Nanos, Purpose, Tuple};
+use crate::{CloseReason, Event, EventKind, MILLISECOND, Nanos, Purpose, Tuple};
 
 /// The application protocol of the handshake: HTTP/0.9 over QUIC, as interoperability tests name it.
 pub(super) const PROTOCOL: &[u8] = b"hq-interop";
@@ -62,15 +61,7 @@ pub struct Connection {
     pub(super) control: Control,
     pub(super) streams: Streams,
     pub(super) datagrams: Datagrams,
-    pub(super) scheduler: Box<dyn Scheduler>,
-    pub(super) rescuer: Rescuer,
-    pub(super) path_manager: Box<dyn PathManager>,
-    pub(super) ready_at: Option<Nanos>,
-    pub(super) path_manager_at: Nanos,
-    pub(super) local: Vec<LocalAddress>,
-    pub(super) remote: Vec<RemoteAddress>,
-    pub(super) ports: Ports,
-    mtus: Vec<(IpAddr, u32)>,
+    pub(super) policy: Policy,
     pub(super) path_ids: PathIds,
     pub(super) lifetime: Lifetime,
     /// Of the open paths the longest probe timeout, without backoff and the delay of acknowledgements.
@@ -175,19 +166,12 @@ impl Connection {
             control: Control::default(),
             streams: Streams::new(client, window),
             datagrams: Datagrams::default(),
-            scheduler: scheduler_for(&config, &algorithms)?,
-            rescuer: algorithms.rescuer(&config)?,
-            path_manager: algorithms.path_manager(&config)?,
-            ready_at: None,
-            path_manager_at: NEVER,
-            local,
-            remote: vec![RemoteAddress {
-                id: 0,
-                address: tuple.remote.ip(),
-                port: None,
-            }],
-            ports,
-            mtus,
+            policy: Policy::new(
+                scheduler_for(&config, &algorithms)?,
+                algorithms.rescuer(&config)?,
+                algorithms.path_manager(&config)?,
+                Addresses::new(local, tuple.remote.ip(), mtus, ports),
+            ),
             path_ids: PathIds::default(),
             lifetime: Lifetime::new(now, config.keepalive.as_ref().map(|probing| probing.time)),
             longest_timeout: 0,
@@ -201,7 +185,7 @@ impl Connection {
             config,
         };
         connection.add_path(0, tuple, (0, 0))?;
-        connection.members[0].backup_local = connection.local[0].backup;
+        connection.members[0].backup_local = connection.policy.addresses().is_backup(0);
         if client {
             // The client chose the server's address (RFC 9000 section 8.1).
             connection.members[0].validation = Validation::Done;
@@ -293,8 +277,7 @@ impl Connection {
 
     /// The longest packet that leaves from an address.
     pub(super) fn mtu_of(&self, local: IpAddr) -> u32 {
-        let interface = self.mtus.iter().find(|(address, _)| *address == local);
-        interface.map_or(self.config.mtu, |(_, mtu)| self.config.mtu.min(*mtu))
+        self.policy.addresses().mtu(local, self.config.mtu)
     }
 
     /// Datagrams to be sent, in order.

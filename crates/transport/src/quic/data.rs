@@ -30,16 +30,19 @@ impl Connection {
 
     /// Data, as the scheduler decides, while any path is `open`.
     pub(super) fn push_data(&mut self, mut open: bool) {
-        self.scheduler.begin();
+        self.policy.scheduler().begin();
         // What is in flight counts: redundant schedulers repeat it.
         if self.streams.outgoing().is_empty() && !self.datagrams.any_wait() {
             return;
         }
         while open {
             let next = self.next_to_send();
-            let decision =
-                self.scheduler
-                    .select(&view(self.now, &self.paths, self.streams.outgoing(), next));
+            let decision = self.policy.scheduler().select(&view(
+                self.now,
+                &self.paths,
+                self.streams.outgoing(),
+                next,
+            ));
             let progressed = match decision {
                 Decision::Send(path) => next.is_some_and(|next| self.carry(path, next)),
                 Decision::Repeat { path, offset } => self.repeat(path, offset),
@@ -87,7 +90,7 @@ impl Connection {
             return false;
         };
         let datagram_bytes = self.add_datagrams(&mut draft);
-        let repeats = !draft.is_empty() && self.scheduler.repeats_datagrams();
+        let repeats = !draft.is_empty() && self.policy.scheduler().repeats_datagrams();
         let datagrams = repeats.then(|| draft.frames().to_vec());
         self.add_ack(&mut draft, path);
         self.add_control(&mut draft);
@@ -107,9 +110,11 @@ impl Connection {
         }
         self.send(draft);
         if datagram_bytes > 0 {
-            self.scheduler.carries_datagrams(path, datagram_bytes);
+            self.policy
+                .scheduler()
+                .carries_datagrams(path, datagram_bytes);
         }
-        self.scheduler.carried(Report {
+        self.policy.scheduler().carried(Report {
             path,
             offset: next.offset,
             bytes,
@@ -238,11 +243,11 @@ impl Connection {
         };
         if !self.add_again(&mut draft, position, Purpose::Reinjection) {
             self.send_rest(draft);
-            return self.scheduler.passes_over(path, end);
+            return self.policy.scheduler().passes_over(path, end);
         }
         let bytes = draft.carried.data_bytes() as u32;
         self.send(draft);
-        self.scheduler.carried(Report {
+        self.policy.scheduler().carried(Report {
             path,
             offset: position,
             bytes,
@@ -257,8 +262,7 @@ impl Connection {
             return false;
         }
         let view = view(self.now, &self.paths, self.streams.outgoing(), None);
-        let rescue = self.rescuer.rescue(&view, Blocked::ReceiveWindow);
-        self.scheduler.blocked(Blocked::ReceiveWindow);
+        let rescue = self.policy.rescue(&view, Blocked::ReceiveWindow);
         if let Some(path) = rescue.penalise {
             self.paths[path].penalise(LEAST_WINDOW);
             self.event(EventKind::Penalised(path));

@@ -83,8 +83,8 @@ impl Connection {
         });
         if left.remote.ip() != tuple.remote.ip() || left.local.ip() != tuple.local.ip() {
             let ids = (
-                self.local_address_id(tuple.local.ip()),
-                self.remote_address_id(tuple.remote.ip()),
+                self.policy.addresses().local_id(tuple.local.ip()),
+                self.policy.addresses_mut().remote_id(tuple.remote.ip()),
             );
             (self.members[path].local_id, self.members[path].remote_id) = ids;
             self.forget_measurements(path);
@@ -174,8 +174,7 @@ impl Connection {
         let Some(member) = self.members.get(path).filter(|member| !member.closed()) else {
             return Some("no such path");
         };
-        let mut own = self.local.iter().filter(|local| local.up);
-        if !own.any(|local| local.address == address) {
+        if !self.policy.addresses().up().any(|own| own == address) {
             return Some("the address is down");
         }
         if address == member.tuple.local.ip() || address.is_ipv4() != member.tuple.local.is_ipv4() {
@@ -203,11 +202,11 @@ impl Connection {
             .iter()
             .any(|other| !other.closed() && other.tuple.local.ip() == address);
         let port = if shared {
-            self.ports.next()
+            self.policy.addresses().next_port()
         } else {
             self.members[path].tuple.local.port()
         };
-        let local_id = self.local_address_id(address);
+        let local_id = self.policy.addresses().local_id(address);
         let mtu = self.mtu_of(address);
         let member = &mut self.members[path];
         member.steady = false;
@@ -238,8 +237,7 @@ impl Connection {
         let paths: Vec<usize> = (0..self.members.len())
             .filter(|&path| from(&self.members[path]))
             .collect();
-        let others = self.local.iter().filter(|local| local.up);
-        let others: Vec<IpAddr> = others.map(|local| local.address).collect();
+        let others: Vec<IpAddr> = self.policy.addresses().up().collect();
         for path in paths {
             others
                 .iter()
@@ -261,10 +259,8 @@ impl Connection {
     /// Whether packets can leave from the addresses that were validated last.
     pub(super) fn former_is_up(&self, path: usize) -> bool {
         let former = self.members[path].migration.former;
-        former.is_some_and(|former| {
-            let mut own = self.local.iter();
-            own.all(|local| local.up || local.address != former.local.ip())
-        })
+        let own = self.policy.addresses();
+        former.is_some_and(|former| !own.is_down(former.local.ip()))
     }
 
     /// Nobody answers at the new addresses: back to those that were validated last (RFC 9000 section 9.3.2). False: there are none.
@@ -289,7 +285,7 @@ impl Connection {
         });
         if moved_itself && self.client {
             let mtu = self.mtu_of(former.local.ip());
-            let local_id = self.local_address_id(former.local.ip());
+            let local_id = self.policy.addresses().local_id(former.local.ip());
             let member = &mut self.members[path];
             member.local_id = local_id;
             member.set_mtu(mtu);

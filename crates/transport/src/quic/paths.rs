@@ -11,7 +11,8 @@ use super::path::{PathState, Validation};
 use super::rtt::Rtt;
 use crate::host::Ways;
 use crate::path::Member;
-use crate::path_manager::{Action, Occasion, Pair, PmView, RemoteAddress};
+use crate::path_manager::{Action, Occasion, Pair};
+use crate::policy::Standing;
 use crate::{EventKind, NEVER, Nanos, Tuple};
 
 /// Probe timeouts until an unanswered challenge means that the path does not work, where they are no shorter than those of a path without a
@@ -22,34 +23,10 @@ const RETENTION: Nanos = 3;
 /// Retired ids that wait to be told, as a multiple of those that may be active: the peer makes more than it lets be told
 /// (RFC 9000 section 5.1.2 asks for two at least).
 const UNSENT: u64 = 4;
-/// Addresses of the peer with an id of their own; further ones share the last.
-const MOST_ADDRESSES: usize = 255;
 
 impl Connection {
     pub(super) fn draw(&mut self) -> u64 {
         self.random.next_u64()
-    }
-
-    pub(super) fn local_address_id(&self, address: IpAddr) -> u8 {
-        let known = self.local.iter().find(|local| local.address == address);
-        known.map_or(0, |local| local.id)
-    }
-
-    /// The id of a peer's address, which is given one when it is first seen.
-    pub(super) fn remote_address_id(&mut self, address: IpAddr) -> u8 {
-        if let Some(known) = self.remote.iter().find(|remote| remote.address == address) {
-            return known.id;
-        }
-        let id = self.remote.len().min(MOST_ADDRESSES) as u8;
-        if self.remote.len() > MOST_ADDRESSES {
-            return id;
-        }
-        self.remote.push(RemoteAddress {
-            id,
-            address,
-            port: None,
-        });
-        id
     }
 
     /// Data may be sent on a path from now on.
@@ -70,8 +47,7 @@ impl Connection {
             self.tell_status(path);
         }
         // Those of addresses that are gone had to wait for it.
-        let gone = self.local.iter().filter(|local| !local.up);
-        let gone: Vec<u8> = gone.map(|local| local.id).collect();
+        let gone: Vec<u8> = self.policy.addresses().down().collect();
         for id in gone {
             self.abandon_from(id);
         }
@@ -119,11 +95,11 @@ impl Connection {
 
     /// Asks the path manager when it is first time, and when it asked to be asked; opens what waits for an id.
     pub(super) fn manage_paths(&mut self) {
-        let asked = self.ready_at.is_some() && self.path_manager_at > self.now;
-        if asked && !self.path_ids.wants_any() || !self.ready_for_paths() {
+        let due = self.policy.manager().is_due(self.now);
+        if !due && !self.path_ids.wants_any() || !self.ready_for_paths() {
             return;
         }
-        if !asked {
+        if due {
             self.ask_path_manager(Occasion::Turn);
         }
         if self.path_ids.wants_any() {
@@ -134,10 +110,9 @@ impl Connection {
     }
 
     pub(super) fn ask_path_manager(&mut self, occasion: Occasion) {
-        if !self.ready_for_paths() || !self.path_manager.minds(occasion) {
+        if !self.ready_for_paths() || !self.policy.manager().minds(occasion) {
             return;
         }
-        let ready_at = *self.ready_at.get_or_insert(self.now);
         let open = self.members.iter().filter(|member| !member.closed());
         let open = open.map(|member| {
             let pair = Pair {
@@ -148,28 +123,26 @@ impl Connection {
             (pair, (tuple.local.ip(), tuple.remote.ip()))
         });
         let wanted = self.path_ids.wanted();
-        let wanted = wanted.filter_map(|pair| Some((pair, self.addresses_of(pair)?)));
+        let known = self.policy.addresses();
+        let wanted = wanted.filter_map(|pair| Some((pair, known.of(pair)?)));
         let (subflows, addresses): (Vec<Pair>, Vec<_>) = open.chain(wanted).unzip();
         let first = |member: &PathState| member.id == 0 && !member.closed();
         let further = subflows.len() - usize::from(self.members.iter().any(first));
-        let actions = self.path_manager.manage(&PmView {
+        let standing = Standing {
             occasion,
             further,
             ways: &Ways::default(),
-            now: self.now - ready_at,
-            clock: self.now,
             client: self.client,
             opens: self.client,
             taken: true,
-            local: &self.local,
-            remote: &self.remote,
             subflows: &subflows,
             addresses: &addresses,
             announced: &[],
             // QUIC has no frame that tells a peer of an address.
             most_announced: 0,
             denies_first: false,
-        });
+        };
+        let actions = self.policy.ask_manager(&standing, self.now);
         for action in actions {
             match action {
                 Action::Open(pair) if self.client => self.path_ids.want(pair, Vec::new()),
@@ -193,16 +166,6 @@ impl Connection {
                 Action::Open(_) | Action::OpenVia(..) | Action::Announce { .. } => {}
             }
         }
-        self.path_manager_at = match self.path_manager.wake() {
-            NEVER => NEVER,
-            wake => ready_at.saturating_add(wake),
-        };
-    }
-
-    fn addresses_of(&self, pair: Pair) -> Option<(IpAddr, IpAddr)> {
-        let local = self.local.iter().find(|local| local.id == pair.local)?;
-        let remote = self.remote.iter().find(|remote| remote.id == pair.remote)?;
-        Some((local.address, remote.address))
     }
 
     fn between(&self, pair: Pair) -> Vec<usize> {
@@ -239,11 +202,10 @@ impl Connection {
             }
             return self.path_ids.want(pair, gateways);
         }
-        let Some((address, remote)) = self.addresses_of(pair) else {
+        let Some((address, remote)) = self.policy.addresses().of(pair) else {
             return;
         };
-        let mut own = self.local.iter();
-        let backup = own.any(|local| local.id == pair.local && local.backup);
+        let backup = self.policy.addresses().is_backup(pair.local);
         let remote = (remote, self.members[0].tuple.remote.port()).into();
         let same = self
             .members
@@ -251,7 +213,7 @@ impl Connection {
             .any(|member| member.tuple.remote == remote && member.tuple.local.ip() == address);
         // One path has one pair of addresses and ports; a second between the same addresses takes another port.
         let port = if same {
-            self.ports.next()
+            self.policy.addresses().next_port()
         } else {
             self.members[0].tuple.local.port()
         };
@@ -520,13 +482,7 @@ impl Connection {
     /// Changes whether paths from `address` are backups and tells the peer (RFC 10069 section 4.3).
     pub fn set_backup(&mut self, address: IpAddr, backup: bool, now: Nanos) {
         self.now = now;
-        for local in self
-            .local
-            .iter_mut()
-            .filter(|local| local.address == address)
-        {
-            local.backup = backup;
-        }
+        self.policy.addresses_mut().set_backup(address, backup);
         for path in 0..self.members.len() {
             let member = &self.members[path];
             if member.tuple.local.ip() == address && !member.closed() {
@@ -540,14 +496,9 @@ impl Connection {
     /// moves its path to another address.
     pub fn set_address_up(&mut self, address: IpAddr, up: bool, now: Nanos) {
         self.now = now;
-        let changed = |local: &&mut crate::path_manager::LocalAddress| {
-            local.address == address && local.up != up
-        };
-        let Some(local) = self.local.iter_mut().find(changed) else {
+        let Some(id) = self.policy.addresses_mut().set_up(address, up) else {
             return;
         };
-        local.up = up;
-        let id = local.id;
         if up {
             self.take_back(address);
             self.ask_path_manager(Occasion::AddressUp(id));

@@ -127,8 +127,8 @@ impl Connection {
             return None;
         }
         let ids = (
-            self.local_address_id(tuple.local.ip()),
-            self.remote_address_id(tuple.remote.ip()),
+            self.policy.addresses().local_id(tuple.local.ip()),
+            self.policy.addresses_mut().remote_id(tuple.remote.ip()),
         );
         let path = self.add_path(id, *tuple, ids).ok()?;
         self.identity.remote_mut().put_to_use(id);

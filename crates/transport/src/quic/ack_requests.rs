@@ -45,7 +45,7 @@ impl Connection {
             }
         };
         let (policy, delay) = (self.parameters.ack_policy(), self.parameters.ack_delay());
-        for member in &mut self.members {
+        for member in self.paths.iter_mut() {
             let received = &mut member.space.received;
             received.set_policy(policy);
             received.change_delay(before, delay, self.now);
@@ -55,7 +55,7 @@ impl Connection {
     /// The peer wants to know at once what came (section 5): on `path`, whose packet says so, and on the others.
     pub(super) fn on_immediate_ack(&mut self, path: usize) {
         let now = self.now;
-        for (index, member) in self.members.iter_mut().enumerate() {
+        for (index, member) in self.paths.iter_mut().enumerate() {
             let received = &mut member.space.received;
             if index == path || received.deadline() < NEVER {
                 received.expedite(now);

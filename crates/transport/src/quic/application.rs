@@ -83,7 +83,7 @@ impl Connection {
     /// Sends a datagram, unreliably (RFC 9221). False: the peer takes none of this length, or no packet of a path has room for it (section 5).
     pub fn send_datagram(&mut self, len: u32, now: Nanos) -> bool {
         self.now = now;
-        let open = self.members.iter().filter(|member| !member.closed());
+        let open = self.paths.iter().filter(|member| !member.closed());
         let room = open.map(|member| payload(member.datagram())).min();
         let longest =
             u64::from(room.unwrap_or(0)).min(self.parameters.peer().max_datagram_frame_size);

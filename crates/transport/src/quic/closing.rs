@@ -42,17 +42,17 @@ impl Connection {
     /// path failed: it knows only which of them fell silent.
     fn best_for_close(&self) -> Option<usize> {
         let usable = |path: &usize| {
-            let member = &self.members[*path];
+            let member = &self.paths[*path];
             self.identity.remote().current(member.id).is_some() && member.established_at.is_some()
         };
-        let heard_at = |path: usize| self.members[path].space.received.largest_at();
-        let paths = || (0..self.members.len()).filter(usable);
+        let heard_at = |path: usize| self.paths[path].space.received.largest_at();
+        let paths = || (0..self.paths.len()).filter(usable);
         let newest = paths().map(heard_at).max()?;
         paths().min_by_key(|&path| {
             (
-                self.paths[path].potentially_failed,
+                self.paths.shown(path).potentially_failed,
                 heard_at(path) + SILENCE * self.lifetime.closing_timeout() < newest,
-                self.paths[path].srtt,
+                self.paths.shown(path).srtt,
                 path,
             )
         })
@@ -63,7 +63,7 @@ impl Connection {
             Level::OneRtt => self.best_for_close().unwrap_or(0),
             _ => 0,
         };
-        let allowance = self.members[path].allowance(self.client);
+        let allowance = self.paths[path].allowance(self.client);
         let limit = allowance.min(LEAST_DATAGRAM.into()) as u32;
         let Some(mut draft) = self.draft(level, path, limit) else {
             return;

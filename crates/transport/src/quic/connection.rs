@@ -28,11 +28,11 @@ use super::output::{Output, Transmit};
 use super::parameters::Parameters;
 use super::path::{PathState, Validation};
 use super::path_ids::{PATHS, PathIds};
+use super::paths::Paths;
 use super::spares::Spares;
 use super::streams::{STREAMS, Streams};
 use crate::accept::Accept;
-use crate::algorithms::{self, Algorithms};
-use crate::congestion::CongestionControl;
+use crate::algorithms::Algorithms;
 use crate::path::Path;
 use crate::policy::{Addresses, Policy};
 use crate::registry::RegistryError;
@@ -50,22 +50,16 @@ pub struct Connection {
     pub(super) client: bool,
     pub(super) now: Nanos,
     pub(super) random: Pcg64Mcg,
-    /// Seeds of congestion controls, apart, so that what else is drawn is the same with any.
-    seeds: Pcg64Mcg,
     pub(super) handshake: Handshake,
     pub(super) identity: Identity,
     pub(super) parameters: Parameters,
-    pub(super) members: Vec<PathState>,
-    /// What schedulers and coupled congestion controls see of each path, side by side.
-    pub(super) paths: Vec<Path>,
+    pub(super) paths: Paths,
     pub(super) control: Control,
     pub(super) streams: Streams,
     pub(super) datagrams: Datagrams,
     pub(super) policy: Policy,
     pub(super) path_ids: PathIds,
     pub(super) lifetime: Lifetime,
-    /// Of the open paths the longest probe timeout, without backoff and the delay of acknowledgements.
-    pub(super) longest_timeout: Nanos,
     /// From when a client waits whose server may be held back, and a handshake level at which a PING is to be sent.
     pub(super) anti_deadlock_from: Nanos,
     pub(super) probe_level: Option<super::crypto::Level>,
@@ -161,8 +155,7 @@ impl Connection {
             handshake: Handshake::new(session),
             identity,
             parameters: Parameters::new(parameters),
-            members: Vec::new(),
-            paths: Vec::new(),
+            paths: Paths::new(Pcg64Mcg::seed_from_u64(!seed)),
             control: Control::default(),
             streams: Streams::new(client, window),
             datagrams: Datagrams::default(),
@@ -174,25 +167,23 @@ impl Connection {
             ),
             path_ids: PathIds::default(),
             lifetime: Lifetime::new(now, config.keepalive.as_ref().map(|probing| probing.time)),
-            longest_timeout: 0,
             anti_deadlock_from: now,
             probe_level: None,
             deadline: 0,
             acked: Vec::new(),
             output: Output::default(),
             random,
-            seeds: Pcg64Mcg::seed_from_u64(!seed),
             config,
         };
         connection.add_path(0, tuple, (0, 0))?;
-        connection.members[0].backup_local = connection.policy.addresses().is_backup(0);
+        connection.paths[0].backup_local = connection.policy.addresses().is_backup(0);
         if client {
             // The client chose the server's address (RFC 9000 section 8.1).
-            connection.members[0].validation = Validation::Done;
+            connection.paths[0].validation = Validation::Done;
         }
         if retry_source.is_some() {
             // It returned the token (RFC 9000 section 8.1.2).
-            connection.members[0].validation = Validation::Done;
+            connection.paths[0].validation = Validation::Done;
         }
         Ok(connection)
     }
@@ -247,7 +238,7 @@ impl Connection {
     ) -> Result<usize, RegistryError> {
         let mtu = self.mtu_of(tuple.local.ip());
         let takes = self.parameters.peer().max_udp_payload_size;
-        let congestion = self.make_congestion()?;
+        let congestion = self.paths.make_congestion(&self.config)?;
         let mut member = PathState::new(&self.config, congestion, id, tuple, ids, mtu, takes);
         member
             .space
@@ -260,19 +251,9 @@ impl Connection {
         let mut path = Path::new(payload(member.datagram()), self.config.initial_window);
         path.multipath = self.config.mptcp;
         path.paces = true;
-        self.paths.push(path);
-        self.members.push(member);
+        let index = self.paths.add(member, path);
         self.compare_timeouts();
-        Ok(self.members.len() - 1)
-    }
-
-    /// A congestion control for a path, which draws from a stream of its own.
-    pub(super) fn make_congestion(&mut self) -> Result<Box<dyn CongestionControl>, RegistryError> {
-        let mut congestion = algorithms::congestion(&self.config)?;
-        if congestion.paces() {
-            congestion.seed(self.seeds.next_u64());
-        }
-        Ok(congestion)
+        Ok(index)
     }
 
     /// The longest packet that leaves from an address.
@@ -325,21 +306,12 @@ impl Connection {
 
     /// Its paths, in the order in which this side came to know them.
     pub fn members(&self) -> &[PathState] {
-        &self.members
-    }
-
-    /// The path with this id: commonly they count up as the paths do.
-    #[inline]
-    pub(super) fn path_named(&self, id: u64) -> Option<usize> {
-        match self.members.get(id as usize) {
-            Some(member) if member.id == id => Some(id as usize),
-            _ => self.members.iter().position(|member| member.id == id),
-        }
+        self.paths.all()
     }
 
     /// What schedulers see of them.
     pub fn paths(&self) -> &[Path] {
-        &self.paths
+        self.paths.all_shown()
     }
 
     /// As [`Connection::knows`], of a packet; what is usual is known soon.
@@ -423,12 +395,7 @@ impl Connection {
         }
         self.lifetime.end(reason, self.longest_probe_timeout());
         self.streams.end(self.now);
-        for path in 0..self.members.len() {
-            if self.members[path].closed_at.is_none() {
-                self.members[path].closed_at = Some(self.now);
-                self.paths[path].established = false;
-            }
-        }
+        self.paths.close_all(self.now);
         self.compare_timeouts();
         self.event(EventKind::ConnectionClosed(reason));
     }

@@ -5,7 +5,7 @@ use polypath_wire::quic::Frame;
 use super::connection::Connection;
 use super::draft::Draft;
 use super::outgoing::{Chunk, Outgoing};
-use super::recovery::LEAST_WINDOW;
+use super::window::LEAST_WINDOW;
 use crate::path::Path;
 use crate::scheduler::{
     Blocked, Carried as Report, Decision, Next, PacketKind, PathSet, View, candidates_of_class,
@@ -22,12 +22,6 @@ fn stream_fields(stream: u64, offset: u64) -> u32 {
 }
 
 impl Connection {
-    /// Some path may carry data now.
-    pub(super) fn any_open(&self) -> bool {
-        let open = |path: &Path| path.established && path.room() > 0;
-        self.paths.iter().any(open)
-    }
-
     /// Data, as the scheduler decides, while any path is `open`.
     pub(super) fn push_data(&mut self, mut open: bool) {
         self.policy.scheduler().begin();
@@ -39,7 +33,7 @@ impl Connection {
             let next = self.next_to_send();
             let decision = self.policy.scheduler().select(&view(
                 self.now,
-                &self.paths,
+                self.paths.all_shown(),
                 self.streams.outgoing(),
                 next,
             ));
@@ -49,10 +43,10 @@ impl Connection {
                 Decision::Wait if next.is_none() => self.rescue(),
                 Decision::Wait => false,
             };
-            open = progressed && self.any_open();
+            open = progressed && self.paths.any_has_room();
         }
         if self.streams.outgoing().wants_to_send() || self.datagrams.any_wait() {
-            for (member, path) in self.members.iter_mut().zip(&self.paths) {
+            for (member, path) in self.paths.pairs_mut() {
                 member.held = path.room() == 0;
             }
         }
@@ -83,7 +77,7 @@ impl Connection {
 
     /// Sends a packet with `next` and whatever else has room in it.
     fn carry(&mut self, path: usize, next: Next) -> bool {
-        if path >= self.members.len() || !self.paths[path].established {
+        if path >= self.paths.len() || !self.paths.shown(path).established {
             return false;
         }
         let Some(mut draft) = self.application_draft(path) else {
@@ -128,8 +122,10 @@ impl Connection {
 
     /// Sends DATAGRAM frames that went on a path on each other one that data may take and that has room, too: none is kept for later.
     fn repeat_datagrams(&mut self, path: usize, datagrams: &[Frame]) {
-        let open = |other: &usize| *other != path && self.paths[*other].room() > 0;
-        let others: Vec<usize> = candidates_of_class(&self.paths).filter(open).collect();
+        let open = |other: &usize| *other != path && self.paths.shown(*other).room() > 0;
+        let others: Vec<usize> = candidates_of_class(self.paths.all_shown())
+            .filter(open)
+            .collect();
         for other in others {
             let Some(mut draft) = self.application_draft(other) else {
                 continue;
@@ -184,7 +180,7 @@ impl Connection {
         else {
             return false;
         };
-        self.members[path].totals.sent += u64::from(chunk.len);
+        self.paths[path].totals.sent += u64::from(chunk.len);
         if draft.purpose == Purpose::Control {
             draft.purpose = Purpose::Data;
         }
@@ -202,7 +198,7 @@ impl Connection {
         else {
             return false;
         };
-        let totals = &mut self.members[path].totals;
+        let totals = &mut self.paths[path].totals;
         if elsewhere.contains(path) {
             totals.retransmitted += u64::from(chunk.len);
             totals.retransmitted_segments += 1;
@@ -231,7 +227,7 @@ impl Connection {
 
     /// Sends what lies at a position on another path, too.
     fn repeat(&mut self, path: usize, position: u64) -> bool {
-        if path >= self.members.len() || !self.paths[path].established {
+        if path >= self.paths.len() || !self.paths.shown(path).established {
             return false;
         }
         let Some(mut draft) = self.application_draft(path) else {
@@ -261,10 +257,15 @@ impl Connection {
         if self.streams.outgoing().unsent() == 0 {
             return false;
         }
-        let view = view(self.now, &self.paths, self.streams.outgoing(), None);
+        let view = view(
+            self.now,
+            self.paths.all_shown(),
+            self.streams.outgoing(),
+            None,
+        );
         let rescue = self.policy.rescue(&view, Blocked::ReceiveWindow);
         if let Some(path) = rescue.penalise {
-            self.paths[path].penalise(LEAST_WINDOW);
+            self.paths.shown_mut(path).penalise(LEAST_WINDOW);
             self.event(EventKind::Penalised(path));
         }
         match (rescue.repeat_head_on, self.streams.outgoing().head()) {

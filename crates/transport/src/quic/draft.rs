@@ -105,7 +105,7 @@ fn room(limit: u32, header: u32, number_len: u8) -> Option<u32> {
 impl Connection {
     /// A draft of a packet of at most `limit` bytes; nothing if there are no keys, no id, or too little room.
     pub(super) fn draft(&mut self, level: Level, path: usize, limit: u32) -> Option<Draft> {
-        let member = &self.members[path];
+        let member = &self.paths[path];
         let (space, kind) = match level {
             Level::Initial => (
                 self.handshake.spaces[0].as_ref()?,
@@ -144,7 +144,7 @@ impl Connection {
     /// A draft of a 1-RTT packet of at most `limit` bytes.
     #[inline(always)]
     pub(super) fn short_draft(&mut self, path: usize, limit: u32) -> Option<Draft> {
-        let member = &self.members[path];
+        let member = &self.paths[path];
         let sent = &member.space.sent;
         let destination = self.identity.remote().current_id(member.id)?;
         let number = sent.next();
@@ -172,7 +172,7 @@ impl Connection {
     /// A draft of a 1-RTT packet, as long as the path takes and its address may be sent.
     #[inline(never)]
     pub(super) fn application_draft(&mut self, path: usize) -> Option<Draft> {
-        let member = &self.members[path];
+        let member = &self.paths[path];
         if member.closed() || !self.handshake.writes(Level::OneRtt) {
             return None;
         }
@@ -186,11 +186,11 @@ impl Connection {
         let in_flight = draft.eliciting || draft.padded;
         let (now, path) = (self.now, draft.path);
         let number = draft.header().number;
-        let member = &mut self.members[path];
+        let (member, mut shown) = self.paths.pair_mut(path);
         if in_flight && draft.level == Level::OneRtt {
             let alone = member.space.sent.in_flight() == 0;
             if alone {
-                member.restart(&mut self.paths, path, now, self.parameters.peer_delay());
+                member.restart(&mut shown, now, self.parameters.peer_delay());
             }
             if member.paces() {
                 member.rate.on_sent(number, now, false, alone);
@@ -215,12 +215,11 @@ impl Connection {
         }
         if in_flight {
             // Acknowledgements alone are not paced (RFC 9002 section 7.7).
-            let pacer = &mut self.members[path].pacer;
-            pacer.on_sent(now, payload(size));
-            let shown = &mut self.paths[path];
-            shown.paced = pacer.blocked();
+            let (member, mut shown) = self.paths.pair_mut(path);
+            member.pacer.on_sent(now, payload(size));
+            shown.paced = member.pacer.blocked();
             shown.in_flight += 1;
-            debug_assert_eq!(self.paths[path].in_flight, self.in_flight(path));
+            debug_assert_eq!(self.paths.shown(path).in_flight, self.in_flight(path));
         }
         draft.datagram
     }
@@ -246,7 +245,7 @@ impl Connection {
 
     /// As [`Connection::send`], to addresses that may be others than those of the path.
     pub(super) fn send_to(&mut self, draft: Draft, tuple: Tuple) {
-        let elsewhere = tuple != self.members[draft.path].tuple;
+        let elsewhere = tuple != self.paths[draft.path].tuple;
         self.send_alone(draft, elsewhere.then_some(tuple));
     }
 
@@ -287,7 +286,7 @@ impl Connection {
         purpose: Purpose,
     ) {
         debug_assert_eq!(len, datagram.len());
-        let member = &mut self.members[path];
+        let member = &mut self.paths[path];
         if elsewhere.is_none() {
             member.on_sent(len);
         } else {

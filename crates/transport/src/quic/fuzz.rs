@@ -168,7 +168,7 @@ impl End {
     }
 
     fn timeouts(&self) -> u32 {
-        let members = self.connection.members.iter();
+        let members = self.connection.members().iter();
         members.map(|path| path.timeouts).max().unwrap_or(0)
     }
 

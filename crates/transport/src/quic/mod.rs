@@ -37,6 +37,7 @@ mod parameters;
 mod path;
 mod path_frames;
 mod path_ids;
+mod path_management;
 mod path_mtu;
 mod paths;
 mod receive;
@@ -49,6 +50,7 @@ mod rtt;
 mod send;
 mod spares;
 mod streams;
+mod window;
 
 pub use closed::Cause;
 pub use connection::Connection;

@@ -8,9 +8,9 @@ use std::net::IpAddr;
 use polypath_wire::quic::{ConnectionId, Frame};
 
 use super::connection::{Connection, payload};
-use super::path::{PathState, Validation};
+use super::path::Validation;
 use super::rtt::Rtt;
-use crate::path::{DeliveryRate, Member, Pacer, Path};
+use crate::path::{DeliveryRate, Pacer, Path};
 use crate::{EventKind, Nanos, Tuple};
 
 /// Whether a packet of these frames alone is no more than a look at a path (RFC 9000 section 9.1).
@@ -29,7 +29,7 @@ pub(super) fn probing(frames: &[Frame]) -> bool {
 impl Connection {
     /// Whether a packet from these addresses may be on the path at all: a server's address does not change (RFC 9000 section 9).
     pub(super) fn may_come_from(&self, path: usize, tuple: Tuple) -> bool {
-        !self.client || self.members[path].tuple.remote == tuple.remote
+        !self.client || self.paths[path].tuple.remote == tuple.remote
     }
 
     /// A new 1-RTT packet came on a path. The newest one that is more than a probe says where the peer is (RFC 9000 section 9.3).
@@ -41,7 +41,7 @@ impl Connection {
         moves: bool,
         len: u32,
     ) {
-        let member = &mut self.members[path];
+        let member = &mut self.paths[path];
         if member.closed() {
             return;
         }
@@ -53,7 +53,7 @@ impl Connection {
     }
 
     fn follow_peer(&mut self, path: usize, tuple: Tuple, destination: ConnectionId, len: u32) {
-        let member = &mut self.members[path];
+        let member = &mut self.paths[path];
         member.steady = false;
         let left = std::mem::replace(&mut member.tuple, tuple);
         let returned = member.migration.former == Some(tuple);
@@ -73,8 +73,8 @@ impl Connection {
         }
         let deliberate = member.migration.destination.replace(destination) != Some(destination);
         if deliberate {
-            let used = self.identity.remote().current(self.members[path].id);
-            self.members[path].migration.former_id = used.map(|(_, id)| id);
+            let used = self.identity.remote().current(self.paths[path].id);
+            self.paths[path].migration.former_id = used.map(|(_, id)| id);
             self.change_id(path);
         }
         self.event(EventKind::PathMigrated {
@@ -86,14 +86,14 @@ impl Connection {
                 self.policy.addresses().local_id(tuple.local.ip()),
                 self.policy.addresses_mut().remote_id(tuple.remote.ip()),
             );
-            (self.members[path].local_id, self.members[path].remote_id) = ids;
+            (self.paths[path].local_id, self.paths[path].remote_id) = ids;
             self.forget_measurements(path);
         }
     }
 
     /// Another id for a peer that moved on purpose, so that nobody can link its addresses (RFC 9000 section 9.5).
     fn change_id(&mut self, path: usize) {
-        let id = self.members[path].id;
+        let id = self.paths[path].id;
         if let Some(sequence) = self.identity.remote_mut().change(id) {
             let path = self.multipath().then_some(id);
             self.control
@@ -106,10 +106,10 @@ impl Connection {
     fn forget_measurements(&mut self, path: usize) {
         let longest = self.parameters.peer().max_udp_payload_size;
         let now = self.now;
-        let Ok(congestion) = self.make_congestion() else {
+        let Ok(congestion) = self.paths.make_congestion(&self.config) else {
             return;
         };
-        let member = &mut self.members[path];
+        let member = &mut self.paths[path];
         member.set_congestion(congestion);
         member.rtt = Rtt::default();
         member.timeouts = 0;
@@ -121,7 +121,7 @@ impl Connection {
         member.mtu.cancel();
         member.limit_datagrams(longest);
         let fresh = Path::new(payload(member.datagram()), self.config.initial_window);
-        let shown = &mut self.paths[path];
+        let (member, mut shown) = self.paths.pair_mut(path);
         *shown = Path {
             established: shown.established,
             multipath: shown.multipath,
@@ -130,10 +130,7 @@ impl Connection {
             acked: shown.acked,
             ..fresh
         };
-        let member = &mut self.members[path];
-        member
-            .congestion
-            .on_established(&mut Member::new(&mut self.paths, path));
+        member.congestion.on_established(&mut shown);
         self.compare_timeouts();
     }
 
@@ -154,8 +151,8 @@ impl Connection {
             return;
         }
         self.now = now;
-        for path in 0..self.members.len() {
-            let member = &self.members[path];
+        for path in 0..self.paths.len() {
+            let member = &self.paths[path];
             if member.closed() || member.tuple.local.ip() != from {
                 continue;
             }
@@ -171,7 +168,7 @@ impl Connection {
 
     /// Why a path cannot have another address of this host.
     fn stays(&self, path: usize, address: IpAddr) -> Option<&'static str> {
-        let Some(member) = self.members.get(path).filter(|member| !member.closed()) else {
+        let Some(member) = self.paths.get(path).filter(|member| !member.closed()) else {
             return Some("no such path");
         };
         if !self.policy.addresses().up().any(|own| own == address) {
@@ -198,17 +195,17 @@ impl Connection {
             return Err(reason);
         }
         let shared = self
-            .members
+            .paths
             .iter()
             .any(|other| !other.closed() && other.tuple.local.ip() == address);
         let port = if shared {
             self.policy.addresses().next_port()
         } else {
-            self.members[path].tuple.local.port()
+            self.paths[path].tuple.local.port()
         };
         let local_id = self.policy.addresses().local_id(address);
         let mtu = self.mtu_of(address);
-        let member = &mut self.members[path];
+        let member = &mut self.paths[path];
         member.steady = false;
         let left = std::mem::replace(&mut member.tuple.local, (address, port).into());
         let left = Tuple {
@@ -233,12 +230,8 @@ impl Connection {
 
     /// The address of the only way to the peer is gone: another takes its place, if there is one.
     pub(super) fn replace_address(&mut self, local_id: u8) {
-        let from = |member: &PathState| member.local_id == local_id && !member.closed();
-        let paths: Vec<usize> = (0..self.members.len())
-            .filter(|&path| from(&self.members[path]))
-            .collect();
         let others: Vec<IpAddr> = self.policy.addresses().up().collect();
-        for path in paths {
+        for path in self.paths.at_address(local_id) {
             others
                 .iter()
                 .any(|&address| self.move_to(path, address).is_ok());
@@ -247,8 +240,8 @@ impl Connection {
 
     /// An address is back from which paths moved that have not arrived elsewhere.
     pub(super) fn take_back(&mut self, address: IpAddr) {
-        for path in 0..self.members.len() {
-            let member = &self.members[path];
+        for path in 0..self.paths.len() {
+            let member = &self.paths[path];
             let former = member.migration.former.map(|former| former.local.ip());
             if !member.validated() && former == Some(address) {
                 self.return_to_former(path);
@@ -258,14 +251,14 @@ impl Connection {
 
     /// Whether packets can leave from the addresses that were validated last.
     pub(super) fn former_is_up(&self, path: usize) -> bool {
-        let former = self.members[path].migration.former;
+        let former = self.paths[path].migration.former;
         let own = self.policy.addresses();
         former.is_some_and(|former| !own.is_down(former.local.ip()))
     }
 
     /// Nobody answers at the new addresses: back to those that were validated last (RFC 9000 section 9.3.2). False: there are none.
     pub(super) fn return_to_former(&mut self, path: usize) -> bool {
-        let member = &mut self.members[path];
+        let member = &mut self.paths[path];
         let Some(former) = member.migration.former.take() else {
             return false;
         };
@@ -286,7 +279,7 @@ impl Connection {
         if moved_itself && self.client {
             let mtu = self.mtu_of(former.local.ip());
             let local_id = self.policy.addresses().local_id(former.local.ip());
-            let member = &mut self.members[path];
+            let member = &mut self.paths[path];
             member.local_id = local_id;
             member.set_mtu(mtu);
             self.forget_measurements(path);

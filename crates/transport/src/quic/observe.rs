@@ -8,8 +8,9 @@ use super::connection::{Connection, PROTOCOL};
 use super::crypto::Level;
 use super::loss::PACKET_THRESHOLD;
 use super::note::{Discard, Note};
-use super::recovery::{LEAST_WINDOW, PERSISTENT};
+use super::recovery::PERSISTENT;
 use super::rtt::{GRANULARITY, INITIAL, TIME_THRESHOLD};
+use super::window::LEAST_WINDOW;
 use crate::Nanos;
 use crate::path::{CaState, INFINITE_SSTHRESH};
 
@@ -113,7 +114,7 @@ impl Connection {
     }
 
     pub fn recovery_parameters(&self) -> RecoveryParameters {
-        let max_datagram = u64::from(self.members[0].datagram());
+        let max_datagram = u64::from(self.paths[0].datagram());
         RecoveryParameters {
             reordering_threshold: PACKET_THRESHOLD,
             time_threshold: TIME_THRESHOLD.0 as f64 / TIME_THRESHOLD.1 as f64,
@@ -159,7 +160,7 @@ impl Connection {
     /// # Panics
     /// There is no such path.
     pub fn metrics(&self, path: usize) -> Metrics {
-        let (member, window) = (&self.members[path], &self.paths[path]);
+        let (member, window) = (&self.paths[path], self.paths.shown(path));
         let packet = u64::from(member.datagram());
         let bytes = |packets: u32| u64::from(packets) * packet;
         let rtt = &member.rtt;
@@ -189,7 +190,7 @@ impl Connection {
     fn bytes_in_flight(&self, path: usize) -> u64 {
         let handshake = self.handshake.spaces.iter().flatten();
         let first = handshake.filter(|_| path == 0).map(|space| &space.sent);
-        let spaces = first.chain([&self.members[path].space.sent]);
+        let spaces = first.chain([&self.paths[path].space.sent]);
         let packets = spaces.flat_map(|sent| sent.iter().filter(|packet| packet.in_flight));
         packets.map(|packet| u64::from(packet.size)).sum()
     }

@@ -20,6 +20,9 @@ pub(super) const LEAST_DATAGRAM: u32 = 1200;
 /// What an address that is not validated may be sent, as a multiple of what came from it (RFC 9000 section 8.1).
 const AMPLIFICATION: u64 = 3;
 const UDP_HEADER: u32 = 8;
+/// Probe timeouts until an unanswered challenge means that the path does not work, where they are no shorter than those of a path without a
+/// round trip (RFC 9000 section 8.2.4).
+const ATTEMPT: Nanos = 3;
 /// Doublings of the probe timeout at most.
 const MOST_DOUBLINGS: u32 = 16;
 /// Challenges that wait for an answer; the oldest are forgotten.
@@ -290,6 +293,31 @@ impl PathState {
         (AMPLIFICATION * self.came).saturating_sub(self.went)
     }
 
+    /// When its validation is given up, of a peer that holds acknowledgements back for `ack_delay`.
+    pub(super) fn validation_deadline(&self, ack_delay: Nanos) -> Nanos {
+        if self.validated() || self.closed() {
+            return NEVER;
+        }
+        let Some(since) = self.challenges.begun_at() else {
+            return NEVER;
+        };
+        let unknown = Rtt::default().probe_timeout(ack_delay);
+        since + ATTEMPT * self.rtt.probe_timeout(ack_delay).max(unknown)
+    }
+
+    /// When another challenge is sent, since none was answered.
+    pub(super) fn challenge_deadline(&self, ack_delay: Nanos) -> Nanos {
+        if self.validated() || self.closed() {
+            return NEVER;
+        }
+        self.challenges.next_at(self.rtt.probe_timeout(ack_delay))
+    }
+
+    /// Either side wants it to be a backup.
+    pub(super) fn is_backup(&self) -> bool {
+        self.backup_local || self.backup_remote
+    }
+
     /// By what its probe timeout is multiplied (RFC 9002 section 6.2.1).
     pub(super) fn backoff(&self) -> Nanos {
         1 << self.timeouts.min(MOST_DOUBLINGS)
@@ -312,12 +340,6 @@ impl PathState {
             NEVER => self.probe_deadline(max_ack_delay),
             at => at,
         }
-    }
-
-    /// All has arrived that had left by the last reduction, or loss, and was not lost.
-    pub(super) fn repaired(&self) -> bool {
-        let oldest = self.space.sent.iter().next();
-        oldest.is_none_or(|packet| Some(packet.at) > self.recovery_since)
     }
 
     /// Shows schedulers and coupled congestion controls the round trip.

@@ -15,7 +15,7 @@ const LEN: u32 = 9;
 impl Connection {
     /// Challenges and answers of a path, each padded to what every path has to take (RFC 9000 sections 8.2.1 and 8.2.2).
     pub(super) fn send_path_frames(&mut self, path: usize) {
-        let member = &self.members[path];
+        let member = &self.paths[path];
         let anything =
             member.challenges.due() || member.migration.former_due || !member.responses.is_empty();
         if !anything || member.closed() {
@@ -23,7 +23,7 @@ impl Connection {
         }
         self.answer_elsewhere(path);
         self.challenge_former(path);
-        let member = &self.members[path];
+        let member = &self.paths[path];
         if !member.challenges.due() && member.responses.is_empty() {
             return;
         }
@@ -34,7 +34,7 @@ impl Connection {
             return;
         };
         self.add_ack(&mut draft, path);
-        let responses = &mut self.members[path].responses;
+        let responses = &mut self.paths[path].responses;
         let answers = responses.len();
         responses.retain(|(data, ..)| {
             let fits = draft.room >= LEN;
@@ -44,12 +44,12 @@ impl Connection {
             !fits
         });
         let answered = responses.len() < answers;
-        let member = &mut self.members[path];
+        let member = &mut self.paths[path];
         if answered && member.established_at.is_some_and(|at| at < self.now) && draft.room > 0 {
             // It shows that this side has not moved (RFC 9000 section 9.3.3).
             draft.push(Frame::Ping);
         }
-        let challenge = if self.members[path].challenges.due() && draft.room >= LEN {
+        let challenge = if self.paths[path].challenges.due() && draft.room >= LEN {
             let data = self.draw();
             draft.push(Frame::PathChallenge(data));
             Some(data)
@@ -59,7 +59,7 @@ impl Connection {
         draft.pad_datagram();
         if let Some(data) = challenge {
             let full = draft.size() >= LEAST_DATAGRAM;
-            let challenges = &mut self.members[path].challenges;
+            let challenges = &mut self.paths[path].challenges;
             challenges.on_sent(data, full, self.now);
         }
         self.send(draft);
@@ -67,10 +67,10 @@ impl Connection {
 
     /// An answer goes where the challenge came from (RFC 9000 section 8.2.2).
     fn answer_elsewhere(&mut self, path: usize) {
-        let here = self.members[path].tuple;
-        let all = std::mem::take(&mut self.members[path].responses);
+        let here = self.paths[path].tuple;
+        let all = std::mem::take(&mut self.paths[path].responses);
         let (here, elsewhere) = all.into_iter().partition(|(_, tuple, _)| *tuple == here);
-        self.members[path].responses = here;
+        self.paths[path].responses = here;
         for (data, tuple, len) in elsewhere {
             let Some(mut draft) = self.off_path_draft(path, PathState::answer_to(len)) else {
                 continue;
@@ -82,7 +82,7 @@ impl Connection {
 
     /// Whoever moved may have been a copy of the peer's packet: the peer itself answers from where it was (RFC 9000 section 9.3.3).
     fn challenge_former(&mut self, path: usize) {
-        let migration = &mut self.members[path].migration;
+        let migration = &mut self.paths[path].migration;
         if !std::mem::take(&mut migration.former_due) {
             return;
         }
@@ -101,10 +101,10 @@ impl Connection {
     }
 
     fn off_path_draft(&mut self, path: usize, limit: u32) -> Option<Draft> {
-        let limit = limit.min(self.members[path].datagram());
+        let limit = limit.min(self.paths[path].datagram());
         let mut draft = self.draft(Level::OneRtt, path, limit)?;
         // One id is not sent to two addresses, if there is another (RFC 9000 section 9.5).
-        let spare = self.identity.remote().spare(self.members[path].id);
+        let spare = self.identity.remote().spare(self.paths[path].id);
         if let Some(spare) = spare.filter(|id| id.len() == draft.header().destination.len()) {
             draft.header_mut().destination = spare;
         }

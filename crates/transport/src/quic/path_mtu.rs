@@ -19,7 +19,7 @@ impl Connection {
         now: Nanos,
     ) {
         self.now = now;
-        let Some(member) = self.members.get_mut(path) else {
+        let Some(member) = self.paths.get_mut(path) else {
             return;
         };
         let own = self.identity.remote().current_id(member.id) == Some(destination);
@@ -27,8 +27,8 @@ impl Connection {
             return;
         }
         let full = payload(member.datagram());
-        if full < self.paths[path].mss {
-            self.paths[path].mss = full;
+        if full < self.paths.shown(path).mss {
+            self.paths.shown_mut(path).mss = full;
             self.event(EventKind::PathMtu { subflow: path, mtu });
         }
         self.flush();

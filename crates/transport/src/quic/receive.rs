@@ -65,7 +65,7 @@ impl Connection {
             return self.note_drop(packet, Discard::Unknown);
         };
         if !std::mem::replace(counted, true) && home {
-            self.members[path].on_received(len);
+            self.paths[path].on_received(len);
         }
         self.on_packet(path, packet, tuple, len, ecn, home);
     }
@@ -90,7 +90,7 @@ impl Connection {
                     self.on_plain(packet.borrow(), &tuple, len, ecn, &mut counted);
                 }
                 Came::Unopened(id) => {
-                    let mut members = self.members.iter_mut();
+                    let mut members = self.paths.iter_mut();
                     let Some(member) = members.find(|member| member.id == id) else {
                         continue;
                     };
@@ -112,8 +112,8 @@ impl Connection {
     #[inline(always)]
     fn path_for(&mut self, packet: &Packet, tuple: &Tuple) -> Option<(usize, bool)> {
         let id = self.identity.path_for(packet)?;
-        if let Some(path) = self.path_named(id) {
-            let member = &self.members[path];
+        if let Some(path) = self.paths.named(id) {
+            let member = &self.paths[path];
             let home = *tuple == member.tuple;
             let usable = member.takes(self.now) && (home || self.may_come_from(path, *tuple));
             return usable.then_some((path, home));
@@ -132,7 +132,7 @@ impl Connection {
         );
         let path = self.add_path(id, *tuple, ids).ok()?;
         self.identity.remote_mut().put_to_use(id);
-        self.members[path].challenges.ask();
+        self.paths[path].challenges.ask();
         Some((path, true))
     }
 
@@ -242,9 +242,9 @@ impl Connection {
         if level == Level::OneRtt {
             let destination = packet.header.destination;
             if home {
-                self.members[path].migration.destination = Some(destination);
+                self.paths[path].migration.destination = Some(destination);
             } else {
-                let newest = self.members[path].space.received.largest() < Some(number);
+                let newest = self.paths[path].space.received.largest() < Some(number);
                 let moves = newest && !moving::probing(&packet.frames);
                 self.notice_address(path, *tuple, destination, moves, len);
             }
@@ -281,9 +281,9 @@ impl Connection {
         if self.refuses(frame, &packet.header) {
             return;
         }
-        self.members[path].note_frame(frame);
+        self.paths[path].note_frame(frame);
         if let Frame::PathChallenge(data) = frame {
-            self.members[path].note_challenge(*data, tuple, len);
+            self.paths[path].note_challenge(*data, tuple, len);
         }
         self.on_frame(level, path, frame);
     }
@@ -338,7 +338,7 @@ impl Connection {
         self.identity
             .remote_mut()
             .set_first_token(parameters.stateless_reset_token);
-        for member in &mut self.members {
+        for member in self.paths.iter_mut() {
             member.limit_datagrams(parameters.max_udp_payload_size);
         }
         self.parameters.take(parameters);
@@ -502,9 +502,9 @@ impl Connection {
             let at = (path, self.now);
             match self.streams.on_data(stream, offset, len, fin, at) {
                 Ok(()) => {
-                    self.members[path].totals.received += u64::from(len);
+                    self.paths[path].totals.received += u64::from(len);
                     if len == 0 {
-                        self.members[path].note_frame(frame);
+                        self.paths[path].note_frame(frame);
                     }
                 }
                 Err(violation) => self.fail_for(violation.fault(), frame),
@@ -543,7 +543,7 @@ impl Connection {
 
     /// Admits as many more path ids as the peer's need suggests.
     pub(super) fn admit_paths(&mut self, asked: u64) {
-        let abandoned = self.members.iter().filter(|member| member.closed()).count() as u64;
+        let abandoned = self.paths.iter().filter(|member| member.closed()).count() as u64;
         let Some(common) = self.path_ids.raise(asked, abandoned) else {
             return;
         };

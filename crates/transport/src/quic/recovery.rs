@@ -6,92 +6,15 @@ use super::connection::{Connection, payload};
 use super::contents::{Carried, Contents};
 use super::crypto::Level;
 use super::loss::{Sent, is_persistent};
-use super::path::{PathState, Space};
-use crate::congestion::{self, Restart};
-use crate::path::{Acknowledged, CaState, Member, Path};
-use crate::{EventKind, MICROSECOND, NEVER, Nanos, SECOND};
+use super::path::Space;
+use super::window::{Lost, News, Sum, set_pacing_rate};
+use crate::path::CaState;
+use crate::{EventKind, MICROSECOND, NEVER, Nanos};
 
 /// kPersistentCongestionThreshold (RFC 9002 section 7.6.1).
 pub(super) const PERSISTENT: Nanos = 3;
-/// kMinimumWindow in packets (RFC 9002 section 7.2).
-pub(super) const LEAST_WINDOW: u32 = 2;
-/// Packets leave at five quarters of a window a round trip (RFC 9002 section 7.7).
-const PACING: (u64, u64) = (5, 4);
 /// Probe timeouts in a row after which other paths carry what is in flight.
 const FAILED: u32 = 2;
-
-/// What packets that were acknowledged together come to.
-struct Sum {
-    eliciting: bool,
-    /// Some were sent with ECT(0).
-    ecn: bool,
-    /// Those that counted against the window, and those for which it grows.
-    delivered: u32,
-    growing: u32,
-    /// None of them was a full one.
-    small: bool,
-}
-
-impl Sum {
-    #[inline]
-    fn of(acked: &[Sent<Contents>], member: &PathState) -> Self {
-        let full = member.datagram();
-        // The window grows for packets that were sent after its last reduction (RFC 9002 section 7.3.2).
-        let since = member.recovery_since.map_or(0, |since| since + 1);
-        let mut sum = Self {
-            eliciting: false,
-            ecn: false,
-            delivered: 0,
-            growing: 0,
-            small: true,
-        };
-        for packet in acked {
-            sum.eliciting |= packet.eliciting;
-            sum.ecn |= packet.ecn;
-            sum.delivered += u32::from(packet.in_flight);
-            sum.growing += u32::from(packet.in_flight & (packet.at >= since));
-            sum.small &= !packet.in_flight | (packet.size < full);
-        }
-        sum
-    }
-}
-
-/// What losses that were found come to.
-#[derive(Clone, Copy, Default)]
-struct Lost {
-    /// Those that say something of the path: no probes of its MTU, and nothing that went elsewhere.
-    packets: u32,
-    /// The window was reduced for them.
-    reduced: bool,
-    persistent: bool,
-}
-
-impl PathState {
-    /// Before a packet leaves where nothing is in flight: the controller learns for how long that lasted (RFC 9438 section 5.8, Linux
-    /// `CA_EVENT_TX_START`). It is the one at `index`, whose peer holds an acknowledgement back for `ack_delay` at most.
-    #[cold]
-    pub(super) fn restart(
-        &mut self,
-        paths: &mut [Path],
-        index: usize,
-        now: Nanos,
-        ack_delay: Nanos,
-    ) {
-        let last = self.space.sent.last_eliciting_at();
-        if last > self.migration.since {
-            let restart = Restart {
-                now,
-                idle: now - last,
-                outdated: now - last > self.rtt.probe_timeout(ack_delay),
-                next_seq: self.space.sent.next(),
-                app_limited: self.rate.limited_by_application(),
-            };
-            let path = &mut Member::new(paths, index);
-            self.congestion.on_restart(path, &restart);
-            self.pacer.set_rate(path);
-        }
-    }
-}
 
 impl Connection {
     /// The number space of a level; of the application level that of a path.
@@ -101,7 +24,7 @@ impl Connection {
     #[inline(always)]
     pub(super) fn space(&mut self, level: Level, path: usize) -> &mut Space {
         match level {
-            Level::OneRtt => &mut self.members[path].space,
+            Level::OneRtt => &mut self.paths[path].space,
             _ => self.handshake.space(level),
         }
     }
@@ -118,7 +41,7 @@ impl Connection {
         let path = match ack.path {
             // An ACK frame is about path 0 (RFC 10069 section 4.1).
             None => 0,
-            Some(id) => match self.path_named(id) {
+            Some(id) => match self.paths.named(id) {
                 Some(path) => path,
                 None => return self.refuse_ack(ack),
             },
@@ -129,10 +52,10 @@ impl Connection {
     /// `path`: the one that it is about.
     #[inline(always)]
     fn on_ack(&mut self, level: Level, path: usize, ack: &Ack) {
-        if self.members[path].closed() {
+        if self.paths[path].closed() {
             return;
         }
-        let before = self.paths[path].in_flight;
+        let before = self.paths.shown(path).in_flight;
         debug_assert_eq!(before, self.in_flight(path));
         let mut acked = std::mem::take(&mut self.acked);
         let Ok(newest) = self.space(level, path).sent.on_ack(ack, &mut acked) else {
@@ -142,7 +65,7 @@ impl Connection {
             std::mem::forget(std::mem::replace(&mut self.acked, acked));
             return;
         }
-        let member = &self.members[path];
+        let member = &self.paths[path];
         let mut sum = Sum::of(&acked, member);
         let last = &acked[acked.len() - 1];
         // That it worked before it was given up says nothing: acknowledgements of then may have taken another way, or come again.
@@ -165,7 +88,7 @@ impl Connection {
                 Level::OneRtt => delay,
                 _ => 0,
             };
-            let member = &mut self.members[path];
+            let member = &mut self.paths[path];
             if !member.rtt.sampled() {
                 member.sampled_at = self.now;
             }
@@ -178,20 +101,13 @@ impl Connection {
             }
         } else if sum.ecn && newest {
             // The path, or the peer, does not tell (RFC 9000 section 13.4.2.1).
-            self.members[path].ecn = false;
+            self.paths[path].ecn = false;
         }
-        let member = &mut self.members[path];
-        member.publish(&mut self.paths[path]);
+        let (member, mut shown) = self.paths.pair_mut(path);
+        member.publish(&mut shown);
         let paces = member.paces();
         if paces {
-            self.members[path].rate.begin_ack(before);
-        }
-        if paces && level == Level::OneRtt {
-            for packet in acked.iter().filter(|packet| packet.in_flight) {
-                self.members[path]
-                    .rate
-                    .on_delivered(packet.number, packet.number + 1);
-            }
+            member.measure_rate(&acked, before, level == Level::OneRtt);
         }
         for packet in &mut acked {
             let carried = &mut packet.carried;
@@ -212,13 +128,13 @@ impl Connection {
         // What it replaces has no memory.
         std::mem::forget(std::mem::replace(&mut self.acked, acked));
         self.streams.outgoing_mut().forget_finished();
-        let member = &mut self.members[path];
+        let member = &mut self.paths[path];
         let forgive = !self.client || self.handshake.confirmed || level != Level::Initial;
         if forgive {
             // A client keeps its backoff until the server has validated its address (RFC 9002 section 6.2.1).
             member.timeouts = 0;
         }
-        if works && self.paths[path].potentially_failed {
+        if works && self.paths.shown(path).potentially_failed {
             self.take_back_into_use(path);
         }
         let lost = self.detect_losses(level, path);
@@ -226,16 +142,24 @@ impl Connection {
             // All that this acknowledges had left by then (RFC 9002 appendices A.7 and B.5).
             sum.growing = 0;
         }
-        self.keep_asking(path);
-        self.paths[path].in_flight = self.in_flight(path);
+        self.paths.keep_asking(path);
+        self.paths.shown_mut(path).in_flight = self.in_flight(path);
         if paces || sum.delivered > 0 {
-            self.tell_congestion(path, &sum, measures, before, lost);
+            let news = News {
+                now: self.now,
+                sum,
+                measured: measures,
+                before,
+                lost,
+            };
+            let (member, mut shown) = self.paths.pair_mut(path);
+            member.tell_congestion(&mut shown, &news);
         }
         if !paces {
-            self.set_pacing_rate(path);
+            set_pacing_rate(self.paths.shown_mut(path));
         }
-        let member = &mut self.members[path];
-        member.pacer.set_rate(&self.paths[path]);
+        let (member, shown) = self.paths.pair_mut(path);
+        member.pacer.set_rate(&shown);
     }
 
     /// The peer has had the packet for longer than it may hold an acknowledgement back, and a probe was due meanwhile: an earlier acknowledgement of it
@@ -243,7 +167,7 @@ impl Connection {
     #[inline]
     fn is_told_again(&self, level: Level, path: usize, delay: Nanos) -> bool {
         level == Level::OneRtt
-            && self.members[path].timeouts > 0
+            && self.paths[path].timeouts > 0
             && self.handshake.confirmed
             && delay > self.parameters.peer_delay()
     }
@@ -251,89 +175,10 @@ impl Connection {
     /// Something arrived that was sent after its path was given up.
     #[cold]
     fn take_back_into_use(&mut self, path: usize) {
-        self.paths[path].potentially_failed = false;
-        self.refresh_sending();
+        self.paths.shown_mut(path).potentially_failed = false;
+        self.paths.choose_senders(&self.config);
         self.event(EventKind::Recovered(path));
         self.judge_all_silences();
-    }
-
-    /// A path that was given up is asked while it has nothing in flight whose probe timeout would ask.
-    fn keep_asking(&mut self, path: usize) {
-        let member = &mut self.members[path];
-        let asked = !self.paths[path].potentially_failed || member.space.sent.eliciting() > 0;
-        if !asked && !member.closed() {
-            member.probes = member.probes.max(1);
-        }
-    }
-
-    /// Tells a path's congestion control of an acknowledgement, which `measured` the round trip or not: `before` packets were in flight,
-    /// `lost` are newly lost.
-    #[inline]
-    fn tell_congestion(&mut self, path: usize, sum: &Sum, measured: bool, before: u32, lost: Lost) {
-        let una = self.members[path].space.sent.oldest();
-        let limited = self.members[path].held
-            || (self.paths[path].in_slow_start() && self.paths[path].cwnd < 2 * before);
-        let report = congestion::Ack {
-            now: self.now,
-            packets: sum.growing,
-            rtt: measured.then_some(self.members[path].rtt.latest()),
-            cwnd_limited: limited,
-            next_seq: self.members[path].space.sent.next(),
-            una,
-        };
-        let member = &mut self.members[path];
-        if sum.delivered > 0 {
-            member
-                .congestion
-                .on_sample(&mut Member::new(&mut self.paths, path), &report);
-        }
-        if member.paces() {
-            self.control(path, sum, report, lost);
-        } else if sum.growing > 0 {
-            if self.paths[path].state != CaState::Open {
-                self.end_recovery(path);
-            }
-            let member = &mut self.members[path];
-            member
-                .congestion
-                .on_ack(&mut Member::new(&mut self.paths, path), &report);
-        }
-    }
-
-    /// As [`Connection::tell_congestion`], where the controller sets a rate.
-    #[inline(never)]
-    fn control(&mut self, path: usize, sum: &Sum, mut report: congestion::Ack, lost: Lost) {
-        let over = sum.growing > 0 && lost.packets == 0;
-        if over && self.paths[path].state != CaState::Open && self.members[path].repaired() {
-            self.end_recovery(path);
-        }
-        // Everything that arrived (Linux `rs->acked_sacked`), unless the window has to stay the least one (RFC 9002 section 7.6.2).
-        report.packets = if lost.persistent { 0 } else { sum.delivered };
-        let member = &mut self.members[path];
-        let sample = member.rate.sample(Acknowledged {
-            now: self.now,
-            packets: sum.delivered,
-            newly_lost: lost.packets,
-            una: report.una,
-            small: sum.small,
-            min_rtt: member.rtt.min(),
-            departure: member.pacer.departure(self.now),
-        });
-        let window = &mut Member::new(&mut self.paths, path);
-        if member.congestion.control(window, &report, &sample) {
-            member.rate.limit_by_application(window.in_flight);
-        }
-    }
-
-    /// A packet that was sent since the last reduction arrived (RFC 9002 section 7.3.2), or a round trip went by without a loss
-    /// ([`Connection::prolong_recovery`]).
-    #[cold]
-    fn end_recovery(&mut self, path: usize) {
-        self.paths[path].state = CaState::Open;
-        let member = &mut self.members[path];
-        member
-            .congestion
-            .on_state(&mut Member::new(&mut self.paths, path), CaState::Open);
     }
 
     /// RFC 9000 section 13.1.
@@ -343,25 +188,9 @@ impl Connection {
         self.fail(TransportError::PROTOCOL_VIOLATION, frame_type, reason);
     }
 
-    fn set_pacing_rate(&mut self, path: usize) {
-        let window = &mut self.paths[path];
-        if window.srtt == 0 {
-            return;
-        }
-        let bytes = u64::from(window.cwnd) * u64::from(window.mss) * PACING.0 / PACING.1;
-        let rate = match bytes.checked_mul(SECOND) {
-            Some(scaled) => scaled / window.srtt,
-            None => {
-                let rate = u128::from(bytes) * u128::from(SECOND) / u128::from(window.srtt);
-                u64::try_from(rate).unwrap_or(u64::MAX)
-            }
-        };
-        window.pacing_rate = rate.max(1);
-    }
-
     /// Packets in flight on a path; those of the handshake are on the first.
     pub(super) fn in_flight(&self, path: usize) -> u32 {
-        let own = self.members[path].space.sent.in_flight();
+        let own = self.paths[path].space.sent.in_flight();
         if path > 0 || self.handshake.over() {
             return own;
         }
@@ -386,7 +215,7 @@ impl Connection {
                     largest,
                 } => self.on_ack_delivered(level, about, largest),
                 Carried::Probe => {
-                    if let Some(mtu) = self.members[path].mtu.on_acknowledged(number + 1) {
+                    if let Some(mtu) = self.paths[path].mtu.on_acknowledged(number + 1) {
                         self.on_path_mtu(path, mtu);
                     }
                 }
@@ -401,7 +230,7 @@ impl Connection {
     #[inline]
     fn on_data_delivered(&mut self, path: usize, position: u64, end: u64) {
         let bytes = self.streams.outgoing_mut().on_acked(position, end);
-        self.paths[path].acked += bytes;
+        self.paths.shown_mut(path).acked += bytes;
     }
 
     #[inline]
@@ -414,7 +243,7 @@ impl Connection {
     }
 
     fn on_path_mtu(&mut self, path: usize, mtu: u32) {
-        self.paths[path].mss = payload(self.members[path].datagram());
+        self.paths.shown_mut(path).mss = payload(self.paths[path].datagram());
         self.event(EventKind::PathMtu { subflow: path, mtu });
     }
 
@@ -429,7 +258,7 @@ impl Connection {
 
     fn detect_overtaken(&mut self, level: Level, path: usize) -> Lost {
         let now = self.now;
-        let rtt = self.members[path].rtt.clone();
+        let rtt = self.paths[path].rtt.clone();
         let mut lost = Vec::new();
         self.space(level, path)
             .sent
@@ -449,7 +278,7 @@ impl Connection {
             self.note_loss(level, path, number, probe);
             if probe {
                 // The loss of a probe says nothing of congestion (RFC 9000 section 14.4).
-                self.members[path].mtu.on_lost(number);
+                self.paths[path].mtu.on_lost(number);
             } else if packet.in_flight && !elsewhere {
                 found.packets += 1;
                 newest = newest.max(Some(packet.at));
@@ -460,28 +289,11 @@ impl Connection {
             found.persistent = persistent;
             found.reduced = self.on_congestion(path, at, CaState::Recovery) || persistent;
             if persistent {
-                self.on_persistent_congestion(path);
+                let (member, mut shown) = self.paths.pair_mut(path);
+                member.on_persistent_congestion(&mut shown);
             }
         }
         found
-    }
-
-    /// RFC 9002 sections 5.2 and 7.6.2. To its controller it is a retransmission timeout (RFC 9438 section 4.8); not to schedulers, some of
-    /// which put nothing on a path after one.
-    fn on_persistent_congestion(&mut self, path: usize) {
-        let member = &mut self.members[path];
-        member.rtt.restart_min();
-        if !member.paces() {
-            // Appendix B.8. A controller that paces takes its window back with what is sent from now on.
-            member.recovery_since = None;
-        }
-        let window = &mut self.paths[path];
-        window.cwnd = LEAST_WINDOW;
-        window.cwnd_count = 0;
-        window.state = CaState::Recovery;
-        member
-            .congestion
-            .on_state(&mut Member::new(&mut self.paths, path), CaState::Loss);
     }
 
     /// What a lost packet carried goes again.
@@ -498,7 +310,7 @@ impl Connection {
 
     /// Whether everything between two lost packets that far apart is lost, both sent since the path has a round trip (RFC 9002 section 7.6.2).
     fn is_persistent(&self, path: usize, lost: &[Sent<Contents>]) -> bool {
-        let member = &self.members[path];
+        let member = &self.paths[path];
         let span = member.rtt.probe_timeout(self.parameters.peer_delay()) * PERSISTENT;
         let counts = |packet: &Sent<Contents>| {
             let carried = &packet.carried;
@@ -508,52 +320,14 @@ impl Connection {
         long && member.rtt.sampled() && is_persistent(lost, span, counts)
     }
 
-    /// A packet that was sent at `at` met congestion (RFC 9002 section 7.3.2), which a loss or a mark tells and leads to `state`. Whether the
-    /// window is reduced for it.
+    /// A packet that was sent at `at` met congestion; as [`PathState::on_congestion`].
     fn on_congestion(&mut self, path: usize, at: Nanos, state: CaState) -> bool {
-        let member = &mut self.members[path];
-        if member.recovery_since.is_some_and(|since| at <= since) {
-            if member.paces() {
-                self.prolong_recovery(path, state);
-            }
-            return false;
+        let (member, mut shown) = self.paths.pair_mut(path);
+        let reduced = member.on_congestion(&mut shown, self.now, at, state);
+        if reduced {
+            self.event(EventKind::Loss(path));
         }
-        member.recovery_since = Some(self.now);
-        self.event(EventKind::Loss(path));
-        let member = &mut self.members[path];
-        let threshold = member
-            .congestion
-            .ssthresh(&mut Member::new(&mut self.paths, path));
-        let window = &mut self.paths[path];
-        window.ssthresh = threshold.max(LEAST_WINDOW);
-        if !member.paces() {
-            window.cwnd = window.ssthresh;
-            window.cwnd_count = 0;
-        }
-        window.state = state;
-        member
-            .congestion
-            .on_state(&mut Member::new(&mut self.paths, path), state);
-        true
-    }
-
-    /// More was lost before recovery was over. A period of RFC 9002 lasts one round trip, so that losses in each of them would make as many
-    /// episodes. A controller that sets a rate was written for recovery of TCP, which lasts until nothing is known to be lost (Linux
-    /// `tcp_fastretrans_alert`, Chromium `BbrSender::UpdateRecoveryState`). Marks do not prolong it, and begin none.
-    #[cold]
-    fn prolong_recovery(&mut self, path: usize, state: CaState) {
-        let window = &mut self.paths[path];
-        if window.state == CaState::Open || state < CaState::Recovery {
-            return;
-        }
-        let member = &mut self.members[path];
-        member.recovery_since = Some(self.now);
-        if window.state < state {
-            window.state = state;
-            member
-                .congestion
-                .on_state(&mut Member::new(&mut self.paths, path), state);
-        }
+        reduced
     }
 
     /// More packets were marked than the peer had told of (RFC 9002 section 7.1), or fewer counted than it acknowledges: then the field is
@@ -574,7 +348,7 @@ impl Connection {
         let sent = acked.iter().filter(|packet| packet.ecn).count() as u64;
         let told = (reported[0] + reported[2]).saturating_sub(known[0] + known[2]);
         if newest && (told < sent || reported[1] > 0) {
-            self.members[path].ecn = false;
+            self.paths[path].ecn = false;
         }
         let marked = reported[2] > known[2];
         let newest = acked.iter().map(|packet| packet.at).max();
@@ -585,24 +359,24 @@ impl Connection {
     /// Keys of a level are discarded, and with them what was in flight (RFC 9001 section 4.9).
     pub(super) fn discard(&mut self, level: Level) {
         if self.handshake.spaces[level as usize].take().is_some() {
-            self.members[0].timeouts = 0;
-            self.paths[0].in_flight = self.in_flight(0);
+            self.paths[0].timeouts = 0;
+            self.paths.shown_mut(0).in_flight = self.in_flight(0);
         }
     }
 
     /// A path carries nothing any more: what was in flight goes on others.
     pub(super) fn give_up_flight(&mut self, path: usize) {
-        let packets: Vec<_> = self.members[path].space.sent.drain().collect();
+        let packets: Vec<_> = self.paths[path].space.sent.drain().collect();
         for packet in packets {
             self.requeue(Level::OneRtt, path, packet.carried);
         }
-        self.paths[path].in_flight = self.in_flight(path);
+        self.paths.shown_mut(path).in_flight = self.in_flight(path);
     }
 
     /// When a path's losses are looked for, or a probe is due: RFC 9002 appendix A.8, for each path (RFC 10069 section 3.3).
     #[inline]
     pub(super) fn recovery_deadline(&self, path: usize) -> Nanos {
-        let member = &self.members[path];
+        let member = &self.paths[path];
         if member.closed() {
             return NEVER;
         }
@@ -616,7 +390,7 @@ impl Connection {
 
     /// The same before the handshake is confirmed.
     fn early_recovery_deadline(&self, path: usize) -> Nanos {
-        let mut losses = self.members[path].space.sent.loss_deadline();
+        let mut losses = self.paths[path].space.sent.loss_deadline();
         if path == 0 {
             for space in self.handshake.spaces.iter().flatten() {
                 losses = losses.min(space.sent.loss_deadline());
@@ -630,7 +404,7 @@ impl Connection {
 
     /// When the next probe of a path is due, and at which level.
     fn probe_deadline(&self, path: usize) -> Option<(Nanos, Level)> {
-        let member = &self.members[path];
+        let member = &self.paths[path];
         let backoff = member.backoff();
         let mut due: Option<(Nanos, Level)> = None;
         if path == 0 {
@@ -675,13 +449,13 @@ impl Connection {
             }
             if self.space(level, path).sent.loss_deadline() <= self.now {
                 let lost = self.detect_losses(level, path);
-                self.members[path].rate.on_lost(lost.packets);
+                self.paths[path].rate.on_lost(lost.packets);
                 found = true;
             }
         }
-        self.paths[path].in_flight = self.in_flight(path);
+        self.paths.shown_mut(path).in_flight = self.in_flight(path);
         if found {
-            self.keep_asking(path);
+            self.paths.keep_asking(path);
             return;
         }
         let Some((at, level)) = self.probe_deadline(path) else {
@@ -690,7 +464,7 @@ impl Connection {
         if at > self.now {
             return;
         }
-        let member = &mut self.members[path];
+        let member = &mut self.paths[path];
         member.timeouts += 1;
         let backoff = member.timeouts;
         self.event(EventKind::Timeout {
@@ -700,7 +474,7 @@ impl Connection {
         self.anti_deadlock_from = self.now;
         match level {
             Level::OneRtt => {
-                let member = &mut self.members[path];
+                let member = &mut self.paths[path];
                 member.probes = 2;
                 if !member.validated() {
                     member.challenges.ask();
@@ -712,7 +486,7 @@ impl Connection {
                     self.probe_level = Some(level);
                 }
                 self.repeat_other_level(level);
-                self.members[0].probes = self.members[0].probes.max(1);
+                self.paths[0].probes = self.paths[0].probes.max(1);
             }
         }
     }
@@ -735,31 +509,32 @@ impl Connection {
 
     /// Another path works from now on: those that fell silent while none did leave what they carry to it.
     pub(super) fn judge_all_silences(&mut self) {
-        for path in 0..self.members.len() {
+        for path in 0..self.paths.len() {
             self.judge_silence(path);
         }
     }
 
     /// A path that stays silent leaves what it carries to others, if there are any.
     fn judge_silence(&mut self, path: usize) {
-        let others = (0..self.paths.len())
-            .filter(|&other| other != path)
-            .any(|other| crate::scheduler::usable(&self.paths[other]) || self.is_spare(other));
-        if self.members[path].timeouts < FAILED || !others || self.paths[path].potentially_failed {
+        let others = self.paths.has_substitute(path, &self.config);
+        if self.paths[path].timeouts < FAILED
+            || !others
+            || self.paths.shown(path).potentially_failed
+        {
             return;
         }
-        self.paths[path].potentially_failed = true;
-        self.members[path].failed_at = self.now;
-        self.keep_asking(path);
-        self.refresh_sending();
+        self.paths.shown_mut(path).potentially_failed = true;
+        self.paths[path].failed_at = self.now;
+        self.paths.keep_asking(path);
+        self.paths.choose_senders(&self.config);
         self.event(EventKind::PotentiallyFailed(path));
-        for member in &mut self.members {
+        for member in self.paths.iter_mut() {
             // It may have carried acknowledgements of every path, which the peer knows nothing of.
             if !member.closed() {
                 member.space.received.tell_again(self.now);
             }
         }
-        let in_flight = self.members[path].space.sent.iter();
+        let in_flight = self.paths[path].space.sent.iter();
         let (mut positions, mut frames) = (Vec::new(), Vec::new());
         for packet in in_flight {
             positions.extend(packet.carried.data());

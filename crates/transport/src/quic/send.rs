@@ -40,11 +40,7 @@ impl Connection {
         self.manage_paths();
         let now = self.now;
         let (mut errands, mut acknowledges, mut open) = (false, false, false);
-        let mut paths = self.paths.iter_mut();
-        for member in &mut self.members {
-            let Some(path) = paths.next() else {
-                break;
-            };
+        for (member, path) in self.paths.pairs_mut() {
             member.held = false;
             // Something else may happen before the timer that waits for a burst's time.
             if path.paced && member.pacer.release(now) {
@@ -55,12 +51,12 @@ impl Connection {
             open |= path.established && path.room() > 0;
         }
         if errands {
-            for path in 0..self.members.len() {
+            for path in 0..self.paths.len() {
                 self.send_path_frames(path);
                 self.send_probes(path);
             }
             self.send_mtu_probes();
-            open = self.any_open();
+            open = self.paths.any_has_room();
         }
         self.push_data(open);
         self.note_blocked();
@@ -82,7 +78,7 @@ impl Connection {
     /// Handshake packets, coalesced (RFC 9000 section 12.2).
     fn send_handshake(&mut self) {
         loop {
-            let limit = self.members[0]
+            let limit = self.paths[0]
                 .allowance(self.client)
                 .min(LEAST_DATAGRAM.into()) as u32;
             let mut left = limit;
@@ -149,13 +145,13 @@ impl Connection {
 
     /// Probe packets go beyond the window: new data, else what is in flight, else a PING (RFC 9002 section 6.2.4).
     fn send_probes(&mut self, path: usize) {
-        while self.members[path].probes > 0 {
+        while self.paths[path].probes > 0 {
             let Some(mut draft) = self.application_draft(path) else {
                 return;
             };
-            self.members[path].probes -= 1;
+            self.paths[path].probes -= 1;
             // What a silent path carries is left to the others.
-            if !self.paths[path].potentially_failed {
+            if !self.paths.shown(path).potentially_failed {
                 self.add_ack(&mut draft, path);
                 self.add_control(&mut draft);
                 if !self.fill(&mut draft, None) {
@@ -176,7 +172,7 @@ impl Connection {
 
     /// Adds the oldest data in flight on the packet's path.
     fn repeat_oldest(&mut self, draft: &mut Draft) {
-        let sent = &self.members[draft.path].space.sent;
+        let sent = &self.paths[draft.path].space.sent;
         let oldest = sent.iter().find_map(|packet| packet.carried.data().next());
         if let Some((position, _)) = oldest {
             self.add_again(draft, position, Purpose::Retransmission);
@@ -189,7 +185,7 @@ impl Connection {
         while !self.control.is_empty() {
             let asked = self.shows_control();
             let placed = if asked { self.place_control() } else { None };
-            let path = placed.or_else(|| self.best_for_control());
+            let path = placed.or_else(|| self.paths.best_for_control());
             let Some(mut draft) = path.and_then(|path| self.application_draft(path)) else {
                 break;
             };
@@ -209,46 +205,37 @@ impl Connection {
         told
     }
 
-    fn best_for_control(&self) -> Option<usize> {
-        // Before the first path is open, there is no other.
-        let open = (0..self.members.len()).filter(|&path| !self.members[path].closed());
-        open.min_by_key(|&path| {
-            let shown = &self.paths[path];
-            let unfit = (!shown.established, shown.potentially_failed, shown.backup);
-            (unfit, shown.srtt, path)
-        })
-    }
-
     /// The scheduler is asked about packets of control frames, once it has a path to choose.
     fn shows_control(&self) -> bool {
-        let chooses = self.config.control_path == ControlPath::Scheduler && self.paths[0].multipath;
-        chooses && self.paths.iter().any(|path| path.established)
+        let chooses =
+            self.config.control_path == ControlPath::Scheduler && self.paths.shown(0).multipath;
+        chooses && self.paths.all_shown().iter().any(|path| path.established)
     }
 
     fn place_control(&mut self) -> Option<usize> {
         let path = self.place(PacketKind::Control)?;
-        let able = self.paths[path].established && !self.members[path].closed();
+        let able = self.paths.shown(path).established && !self.paths[path].closed();
         able.then_some(path)
     }
 
     /// Looks for the path's MTU with padded PINGs (RFC 9000 section 14.3, RFC 8899).
     fn send_mtu_probes(&mut self) {
-        for path in 0..self.members.len() {
-            let member = &self.members[path];
-            let idle = !self.paths[path].established || !self.handshake.confirmed;
+        for path in 0..self.paths.len() {
+            let member = &self.paths[path];
+            let idle = !self.paths.shown(path).established || !self.handshake.confirmed;
             if idle
                 || !member.mtu.due(self.now)
                 || member.closed()
                 || !member.validated()
-                || self.paths[path].room() == 0
+                || self.paths.shown(path).room() == 0
             {
                 continue;
             }
             let size = member.datagram();
-            let Some(size) = self.members[path].mtu.candidate(size, 0, self.now) else {
+            let Some(size) = self.paths[path].mtu.candidate(size, 0, self.now) else {
                 continue;
             };
-            if !self.members[path].mtu.fits(0) {
+            if !self.paths[path].mtu.fits(0) {
                 continue;
             }
             let Some(mut draft) = self.draft(Level::OneRtt, path, size) else {
@@ -264,7 +251,7 @@ impl Connection {
             draft.pad(room);
             draft.carried.add(Carried::Probe);
             let number = draft.header().number;
-            self.members[path].mtu.on_sent(number, number + 1, size, 0);
+            self.paths[path].mtu.on_sent(number, number + 1, size, 0);
             self.send(draft);
         }
     }

@@ -394,7 +394,7 @@ fn parse(
 
 impl Connection {
     fn largest_received(&mut self, level: Level, path: u64) -> Option<u64> {
-        let path = self.members.iter().position(|member| member.id == path)?;
+        let path = self.paths.iter().position(|member| member.id == path)?;
         self.space(level, path).received.largest()
     }
 }

@@ -150,7 +150,7 @@ impl OneRtt {
             let first = self.first_sent.get(&member.id);
             first.is_some_and(|&first| member.space.sent.largest_acked() >= Some(first))
         };
-        if self.confirmed_at.is_none() && connection.members.iter().any(arrived) {
+        if self.confirmed_at.is_none() && connection.paths.iter().any(arrived) {
             self.confirmed_at = Some(now);
         }
     }

@@ -31,7 +31,7 @@ impl Connection {
         };
         let received = match draft.level {
             Level::OneRtt => &mut self.paths[about].space.received,
-            level => match &mut self.handshake.spaces[level as usize] {
+            level => match self.handshake.space_left(level) {
                 Some(space) => &mut space.received,
                 None => return,
             },

@@ -209,6 +209,9 @@ impl Connection {
     }
 
     fn is_done(&self) -> bool {
-        self.client && !self.lifetime.over() && self.lifetime.established() && self.streams.done()
+        self.identity.client()
+            && !self.lifetime.over()
+            && self.lifetime.established()
+            && self.streams.done()
     }
 }

@@ -91,9 +91,7 @@ impl Connection {
 
     /// The same before the handshake is confirmed.
     fn find_deadline_early(&self, mut at: Nanos) -> Nanos {
-        for space in self.handshake.spaces.iter().flatten() {
-            at = at.min(space.received.deadline());
-        }
+        at = at.min(self.handshake.ack_deadline());
         let writes = self.handshake.writes(Level::OneRtt);
         for (path, member) in self.paths.iter().enumerate() {
             if writes {

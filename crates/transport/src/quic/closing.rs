@@ -31,7 +31,7 @@ impl Connection {
             .into_iter()
             .find(|&level| self.handshake.writes(level));
         for level in [Level::Initial, Level::Handshake, Level::OneRtt] {
-            let needed = !self.handshake.confirmed || Some(level) == highest;
+            let needed = !self.handshake.confirmed() || Some(level) == highest;
             if needed && self.handshake.writes(level) {
                 self.send_close_at(level, close);
             }
@@ -63,7 +63,7 @@ impl Connection {
             Level::OneRtt => self.best_for_close().unwrap_or(0),
             _ => 0,
         };
-        let allowance = self.paths[path].allowance(self.client);
+        let allowance = self.paths[path].allowance(self.identity.client());
         let limit = allowance.min(LEAST_DATAGRAM.into()) as u32;
         let Some(mut draft) = self.draft(level, path, limit) else {
             return;
@@ -90,7 +90,7 @@ impl Connection {
             return;
         }
         draft.push(frame);
-        if level == Level::Initial && self.client {
+        if level == Level::Initial && self.identity.client() {
             draft.pad_datagram();
         }
         self.send(draft);

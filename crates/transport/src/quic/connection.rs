@@ -14,7 +14,6 @@ use serde_json::Map;
 
 use super::ack_frequency;
 use super::closed::Close;
-use super::contents::Contents;
 use super::control::Control;
 use super::crypto::Session;
 use super::datagrams::{self, Datagrams};
@@ -23,7 +22,6 @@ use super::id::{LEN, random_id};
 use super::identity::Identity;
 use super::lifetime::{IDLE, Lifetime};
 use super::listener::Admission;
-use super::loss::Sent;
 use super::output::{Output, Transmit};
 use super::parameters::Parameters;
 use super::path::{PathState, Validation};
@@ -47,7 +45,6 @@ pub(super) const PROTOCOL: &[u8] = b"hq-interop";
 /// One end of a QUIC connection.
 pub struct Connection {
     pub(super) config: Arc<Config>,
-    pub(super) client: bool,
     pub(super) now: Nanos,
     pub(super) random: Pcg64Mcg,
     pub(super) handshake: Handshake,
@@ -60,12 +57,7 @@ pub struct Connection {
     pub(super) policy: Policy,
     pub(super) path_ids: PathIds,
     pub(super) lifetime: Lifetime,
-    /// From when a client waits whose server may be held back, and a handshake level at which a PING is to be sent.
-    pub(super) anti_deadlock_from: Nanos,
-    pub(super) probe_level: Option<super::crypto::Level>,
     pub(super) deadline: Nanos,
-    /// Empty between acknowledgements; kept for its room.
-    pub(super) acked: Vec<Sent<Contents>>,
     pub(super) output: Output,
 }
 
@@ -150,9 +142,8 @@ impl Connection {
             Session::server_with(seed, encoded, PROTOCOL, intermediates, kept)
         };
         let mut connection = Self {
-            client,
             now,
-            handshake: Handshake::new(session),
+            handshake: Handshake::new(session, now),
             identity,
             parameters: Parameters::new(parameters),
             paths: Paths::new(Pcg64Mcg::seed_from_u64(!seed)),
@@ -167,10 +158,7 @@ impl Connection {
             ),
             path_ids: PathIds::default(),
             lifetime: Lifetime::new(now, config.keepalive.as_ref().map(|probing| probing.time)),
-            anti_deadlock_from: now,
-            probe_level: None,
             deadline: 0,
-            acked: Vec::new(),
             output: Output::default(),
             random,
             config,

@@ -108,12 +108,12 @@ impl Connection {
         let member = &self.paths[path];
         let (space, kind) = match level {
             Level::Initial => (
-                self.handshake.spaces[0].as_ref()?,
+                self.handshake.space_left(level)?,
                 Kind::Initial {
                     token: self.identity.token(),
                 },
             ),
-            Level::Handshake => (self.handshake.spaces[1].as_ref()?, Kind::Handshake),
+            Level::Handshake => (self.handshake.space_left(level)?, Kind::Handshake),
             Level::OneRtt => return self.short_draft(path, limit),
         };
         let destination = *self.identity.remote().current_id(member.id)?;
@@ -176,7 +176,9 @@ impl Connection {
         if member.closed() || !self.handshake.writes(Level::OneRtt) {
             return None;
         }
-        let allowance = member.allowance(self.client).min(member.datagram().into()) as u32;
+        let allowance = member
+            .allowance(self.identity.client())
+            .min(member.datagram().into()) as u32;
         self.short_draft(path, allowance)
     }
 
@@ -210,7 +212,7 @@ impl Connection {
             level => self.space(level, path).sent.on_sent(sent),
         }
         if draft.eliciting {
-            self.anti_deadlock_from = now;
+            self.handshake.wait_from(now);
             self.lifetime.stir(now);
         }
         if in_flight {

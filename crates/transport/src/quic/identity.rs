@@ -44,6 +44,11 @@ impl Identity {
         }
     }
 
+    /// This end began the connection.
+    pub fn client(&self) -> bool {
+        self.client
+    }
+
     pub fn local(&self) -> &LocalIds {
         &self.local
     }

@@ -29,7 +29,7 @@ pub(super) fn probing(frames: &[Frame]) -> bool {
 impl Connection {
     /// Whether a packet from these addresses may be on the path at all: a server's address does not change (RFC 9000 section 9).
     pub(super) fn may_come_from(&self, path: usize, tuple: Tuple) -> bool {
-        !self.client || self.paths[path].tuple.remote == tuple.remote
+        !self.identity.client() || self.paths[path].tuple.remote == tuple.remote
     }
 
     /// A new 1-RTT packet came on a path. The newest one that is more than a probe says where the peer is (RFC 9000 section 9.3).
@@ -47,7 +47,7 @@ impl Connection {
         }
         if tuple == member.tuple {
             member.migration.destination = Some(destination);
-        } else if moves && !self.client && self.handshake.confirmed {
+        } else if moves && !self.identity.client() && self.handshake.confirmed() {
             self.follow_peer(path, tuple, destination, len);
         }
     }
@@ -147,7 +147,7 @@ impl Connection {
     /// Moves a client's open paths from one of its addresses to another, as [`Connection::migrate_to`] does. A path that cannot move stays, and
     /// an event says why.
     pub fn migrate(&mut self, from: IpAddr, to: IpAddr, now: Nanos) {
-        if !self.client || self.lifetime.over() {
+        if !self.identity.client() || self.lifetime.over() {
             return;
         }
         self.now = now;
@@ -177,10 +177,10 @@ impl Connection {
         if address == member.tuple.local.ip() || address.is_ipv4() != member.tuple.local.is_ipv4() {
             return Some("no other address of its family");
         }
-        if !self.client || self.lifetime.over() {
+        if !self.identity.client() || self.lifetime.over() {
             return Some("no client of an open connection");
         }
-        if !self.handshake.confirmed {
+        if !self.handshake.confirmed() {
             return Some("the handshake is not confirmed");
         }
         if self.parameters.peer().disable_active_migration {
@@ -270,13 +270,13 @@ impl Connection {
         member.migration.settle();
         self.event(EventKind::PathMigrated {
             subflow: path,
-            address: if self.client {
+            address: if self.identity.client() {
                 former.local
             } else {
                 former.remote
             },
         });
-        if moved_itself && self.client {
+        if moved_itself && self.identity.client() {
             let mtu = self.mtu_of(former.local.ip());
             let local_id = self.policy.addresses().local_id(former.local.ip());
             let member = &mut self.paths[path];

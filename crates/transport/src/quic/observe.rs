@@ -140,15 +140,14 @@ impl Connection {
 
     /// The handshake is confirmed (RFC 9001 section 4.1.2).
     pub fn confirmed(&self) -> bool {
-        self.handshake.confirmed
+        self.handshake.confirmed()
     }
 
     pub fn keys(&self, level: Level) -> Keys {
         if self.handshake.writes(level) {
             return Keys::Present;
         }
-        let spaces = &self.handshake.spaces;
-        if spaces.get(level as usize).is_some_and(Option::is_none) {
+        if self.handshake.discarded(level) {
             Keys::Discarded
         } else {
             Keys::Absent
@@ -188,7 +187,7 @@ impl Connection {
 
     /// UDP payload bytes in flight on a path; those of the handshake are on the first.
     fn bytes_in_flight(&self, path: usize) -> u64 {
-        let handshake = self.handshake.spaces.iter().flatten();
+        let handshake = self.handshake.spaces();
         let first = handshake.filter(|_| path == 0).map(|space| &space.sent);
         let spaces = first.chain([&self.paths[path].space.sent]);
         let packets = spaces.flat_map(|sent| sent.iter().filter(|packet| packet.in_flight));

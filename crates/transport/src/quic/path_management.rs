@@ -49,7 +49,7 @@ impl Connection {
     fn ready_for_paths(&self) -> bool {
         self.multipath()
             && self.lifetime.established()
-            && self.handshake.confirmed
+            && self.handshake.confirmed()
             && !self.lifetime.over()
     }
 
@@ -92,8 +92,8 @@ impl Connection {
             occasion,
             further,
             ways: &Ways::default(),
-            client: self.client,
-            opens: self.client,
+            client: self.identity.client(),
+            opens: self.identity.client(),
             taken: true,
             subflows: &subflows,
             addresses: &addresses,
@@ -105,8 +105,10 @@ impl Connection {
         let actions = self.policy.ask_manager(&standing, self.now);
         for action in actions {
             match action {
-                Action::Open(pair) if self.client => self.path_ids.want(pair, Vec::new()),
-                Action::OpenVia(pair, gateways) if self.client => {
+                Action::Open(pair) if self.identity.client() => {
+                    self.path_ids.want(pair, Vec::new())
+                }
+                Action::OpenVia(pair, gateways) if self.identity.client() => {
                     self.path_ids.want(pair, gateways);
                 }
                 Action::Close(pair) => {
@@ -334,7 +336,7 @@ impl Connection {
         self.identity.local_mut().abandon(id);
         self.identity.remote_mut().forget(id);
         self.event(EventKind::SubflowClosed(path));
-        if !self.client {
+        if !self.identity.client() {
             // The id is not used again: another may take its place (section 4.6).
             self.admit_paths(self.path_ids.admitted());
         }

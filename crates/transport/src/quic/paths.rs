@@ -6,6 +6,8 @@ use std::slice::{Iter, IterMut};
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
+use super::contents::Contents;
+use super::loss::Sent;
 use super::path::PathState;
 use crate::algorithms;
 use crate::congestion::CongestionControl;
@@ -24,6 +26,8 @@ pub(super) struct Paths {
     longest_timeout: Nanos,
     /// Seeds of congestion controls.
     seeds: Pcg64Mcg,
+    /// Empty between acknowledgements; kept for its room.
+    acked: Vec<Sent<Contents>>,
 }
 
 impl Index<usize> for Paths {
@@ -53,6 +57,7 @@ impl Paths {
             shown: Vec::new(),
             longest_timeout: 0,
             seeds,
+            acked: Vec::new(),
         }
     }
 
@@ -248,6 +253,17 @@ impl Paths {
     /// Grows with everything that came and whose sender waits for the acknowledgement.
     pub fn came_for_acks(&self) -> u64 {
         self.members.iter().map(PathState::came_for_acks).sum()
+    }
+
+    /// Room for packets that are acknowledged.
+    pub fn take_acked(&mut self) -> Vec<Sent<Contents>> {
+        std::mem::take(&mut self.acked)
+    }
+
+    /// Gives it back.
+    pub fn keep_acked(&mut self, acked: Vec<Sent<Contents>>) {
+        // What it replaces has no memory.
+        std::mem::forget(std::mem::replace(&mut self.acked, acked));
     }
 
     /// A path that was given up is asked while it has nothing in flight whose probe timeout would ask.

@@ -123,7 +123,7 @@ impl Connection {
 
     #[cold]
     fn admit_path(&mut self, id: u64, tuple: &Tuple) -> Option<(usize, bool)> {
-        if self.client || !self.lifetime.established() {
+        if self.identity.client() || !self.lifetime.established() {
             return None;
         }
         let ids = (
@@ -197,8 +197,8 @@ impl Connection {
         }
         if let Kind::Initial { token } = &packet.header.kind {
             // RFC 9000 sections 14.1 and 17.2.2.
-            let short = !self.client && len < LEAST_DATAGRAM;
-            if short || self.client && !token.is_empty() {
+            let short = !self.identity.client() && len < LEAST_DATAGRAM;
+            if short || self.identity.client() && !token.is_empty() {
                 return self.note_drop(packet, Discard::Invalid);
             }
         }
@@ -206,7 +206,7 @@ impl Connection {
             return self.note_drop(packet, Discard::Invalid);
         }
         self.lifetime.restart(self.now);
-        if level == Level::Handshake && !self.client {
+        if level == Level::Handshake && !self.identity.client() {
             // The client has shown that it receives at its address (RFC 9000 section 8.1, RFC 9001 section 4.9.1).
             self.validate_handshake_address();
             self.discard(Level::Initial);
@@ -302,7 +302,7 @@ impl Connection {
         if !self.parameters.peer_came()
             && let Some(bytes) = self.handshake.session().peer_parameters()
         {
-            let sender = if self.client {
+            let sender = if self.identity.client() {
                 Role::Server
             } else {
                 Role::Client
@@ -348,8 +348,8 @@ impl Connection {
     fn on_established(&mut self) {
         self.lifetime.establish();
         self.event(EventKind::ConnectionEstablished);
-        if !self.client {
-            self.handshake.confirmed = true;
+        if !self.identity.client() {
+            self.handshake.confirm();
             self.control.push(Frame::HandshakeDone);
             self.discard(Level::Handshake);
             self.offer_tickets();
@@ -385,7 +385,7 @@ impl Connection {
         match frame {
             Frame::Padding(_) | Frame::Ping | Frame::PathChallenge(_) => {}
             Frame::NewToken(_) => {
-                if !self.client {
+                if !self.identity.client() {
                     // RFC 9000 section 19.7.
                     let reason = "only a server gives tokens";
                     self.fail(
@@ -470,7 +470,7 @@ impl Connection {
                 reason,
             } => self.on_close(*error, *frame_type, reason),
             Frame::HandshakeDone => {
-                if !self.client {
+                if !self.identity.client() {
                     let reason = "only a server confirms the handshake";
                     return self.fail(
                         TransportError::PROTOCOL_VIOLATION,
@@ -478,7 +478,7 @@ impl Connection {
                         reason,
                     );
                 }
-                self.handshake.confirmed = true;
+                self.handshake.confirm();
                 self.discard(Level::Handshake);
             }
             Frame::AckFrequency(asked) => self.on_ack_frequency(*asked),

@@ -57,12 +57,12 @@ impl Connection {
         }
         let before = self.paths.shown(path).in_flight;
         debug_assert_eq!(before, self.in_flight(path));
-        let mut acked = std::mem::take(&mut self.acked);
+        let mut acked = self.paths.take_acked();
         let Ok(newest) = self.space(level, path).sent.on_ack(ack, &mut acked) else {
             return self.refuse_ack(ack);
         };
         if acked.is_empty() {
-            std::mem::forget(std::mem::replace(&mut self.acked, acked));
+            self.paths.keep_acked(acked);
             return;
         }
         let member = &self.paths[path];
@@ -82,7 +82,7 @@ impl Connection {
             let latest = self.now - last.at;
             // RFC 9002 section 5.3.
             let delay = match level {
-                Level::OneRtt if self.handshake.confirmed => {
+                Level::OneRtt if self.handshake.confirmed() => {
                     delay.min(self.parameters.peer_delay())
                 }
                 Level::OneRtt => delay,
@@ -125,11 +125,11 @@ impl Connection {
             // What it carried was taken out.
             std::mem::forget(packet);
         }
-        // What it replaces has no memory.
-        std::mem::forget(std::mem::replace(&mut self.acked, acked));
+        self.paths.keep_acked(acked);
         self.streams.outgoing_mut().forget_finished();
         let member = &mut self.paths[path];
-        let forgive = !self.client || self.handshake.confirmed || level != Level::Initial;
+        let forgive =
+            !self.identity.client() || self.handshake.confirmed() || level != Level::Initial;
         if forgive {
             // A client keeps its backoff until the server has validated its address (RFC 9002 section 6.2.1).
             member.timeouts = 0;
@@ -168,7 +168,7 @@ impl Connection {
     fn is_told_again(&self, level: Level, path: usize, delay: Nanos) -> bool {
         level == Level::OneRtt
             && self.paths[path].timeouts > 0
-            && self.handshake.confirmed
+            && self.handshake.confirmed()
             && delay > self.parameters.peer_delay()
     }
 
@@ -194,8 +194,7 @@ impl Connection {
         if path > 0 || self.handshake.over() {
             return own;
         }
-        let handshake = self.handshake.spaces.iter().flatten();
-        own + handshake.map(|space| space.sent.in_flight()).sum::<u32>()
+        own + self.handshake.in_flight()
     }
 
     #[inline(never)]
@@ -358,7 +357,7 @@ impl Connection {
 
     /// Keys of a level are discarded, and with them what was in flight (RFC 9001 section 4.9).
     pub(super) fn discard(&mut self, level: Level) {
-        if self.handshake.spaces[level as usize].take().is_some() {
+        if self.handshake.discard(level) {
             self.paths[0].timeouts = 0;
             self.paths.shown_mut(0).in_flight = self.in_flight(0);
         }
@@ -392,9 +391,7 @@ impl Connection {
     fn early_recovery_deadline(&self, path: usize) -> Nanos {
         let mut losses = self.paths[path].space.sent.loss_deadline();
         if path == 0 {
-            for space in self.handshake.spaces.iter().flatten() {
-                losses = losses.min(space.sent.loss_deadline());
-            }
+            losses = losses.min(self.handshake.loss_deadline());
         }
         if losses < NEVER {
             return losses;
@@ -405,31 +402,16 @@ impl Connection {
     /// When the next probe of a path is due, and at which level.
     fn probe_deadline(&self, path: usize) -> Option<(Nanos, Level)> {
         let member = &self.paths[path];
-        let backoff = member.backoff();
-        let mut due: Option<(Nanos, Level)> = None;
+        let mut due = None;
         if path == 0 {
-            for level in [Level::Initial, Level::Handshake] {
-                let Some(space) = &self.handshake.spaces[level as usize] else {
-                    continue;
-                };
-                if space.sent.eliciting() > 0 {
-                    let at = space.sent.last_eliciting_at() + member.rtt.probe_timeout(0) * backoff;
-                    due = Some(due.map_or((at, level), |earlier| earlier.min((at, level))));
-                }
-            }
-            let open = self.client && !self.handshake.confirmed;
+            let timeout = member.rtt.probe_timeout(0) * member.backoff();
+            due = self.handshake.probe_deadline(timeout);
+            let open = self.identity.client() && !self.handshake.confirmed();
             if due.is_none() && open && member.space.sent.eliciting() == 0 {
-                // The server may be at its amplification limit (section 6.2.2.1).
-                let level = if self.handshake.writes(Level::Handshake) {
-                    Level::Handshake
-                } else {
-                    Level::Initial
-                };
-                let at = self.anti_deadlock_from + member.rtt.probe_timeout(0) * backoff;
-                return Some((at, level));
+                return Some(self.handshake.lone_probe_deadline(timeout));
             }
         }
-        let at = match self.handshake.confirmed {
+        let at = match self.handshake.confirmed() {
             true => member.probe_deadline(self.parameters.peer_delay()),
             false => NEVER,
         };
@@ -471,7 +453,7 @@ impl Connection {
             subflow: path,
             backoff,
         });
-        self.anti_deadlock_from = self.now;
+        self.handshake.wait_from(self.now);
         match level {
             Level::OneRtt => {
                 let member = &mut self.paths[path];
@@ -482,28 +464,9 @@ impl Connection {
                 self.judge_silence(path);
             }
             _ => {
-                if !self.handshake.repeat(level) {
-                    self.probe_level = Some(level);
-                }
-                self.repeat_other_level(level);
+                self.handshake.send_probe(level);
                 self.paths[0].probes = self.paths[0].probes.max(1);
             }
-        }
-    }
-
-    /// With a probe of one handshake level goes what the other has in flight: a server's flight is of both, and the peer can use neither part
-    /// alone (RFC 9002 section 6.2.4).
-    fn repeat_other_level(&mut self, probed: Level) {
-        let other = match probed {
-            Level::Initial => Level::Handshake,
-            _ => Level::Initial,
-        };
-        let space = &self.handshake.spaces[other as usize];
-        if space
-            .as_ref()
-            .is_some_and(|space| space.sent.eliciting() > 0)
-        {
-            self.handshake.repeat(other);
         }
     }
 

@@ -32,7 +32,7 @@ impl Connection {
         space.sent.drain().for_each(drop);
         self.handshake.begin_again();
         self.paths[0].timeouts = 0;
-        self.anti_deadlock_from = self.now;
+        self.handshake.wait_from(self.now);
         self.paths.shown_mut(0).in_flight = self.in_flight(0);
         self.lifetime.restart(self.now);
         self.flush();

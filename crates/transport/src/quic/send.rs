@@ -79,13 +79,14 @@ impl Connection {
     fn send_handshake(&mut self) {
         loop {
             let limit = self.paths[0]
-                .allowance(self.client)
+                .allowance(self.identity.client())
                 .min(LEAST_DATAGRAM.into()) as u32;
             let mut left = limit;
             let mut drafts = Vec::new();
             for level in [Level::Initial, Level::Handshake] {
                 // RFC 9000 section 14.1: a server's Initial packets wait until it may send as much as they are padded to.
-                let waits = level == Level::Initial && !self.client && limit < LEAST_DATAGRAM;
+                let waits =
+                    level == Level::Initial && !self.identity.client() && limit < LEAST_DATAGRAM;
                 if waits || !self.handshake.writes(level) {
                     continue;
                 }
@@ -98,16 +99,16 @@ impl Connection {
                 return;
             }
             // RFC 9000 section 14.1: what holds an ack-eliciting Initial is padded, by the client in any case.
-            let pads = drafts
-                .iter()
-                .any(|draft| draft.level == Level::Initial && (self.client || draft.eliciting()));
+            let pads = drafts.iter().any(|draft| {
+                draft.level == Level::Initial && (self.identity.client() || draft.eliciting())
+            });
             let sends_handshake = drafts.iter().any(|draft| draft.level == Level::Handshake);
             if let Some(last) = drafts.last_mut().filter(|_| pads) {
                 let room = last.room;
                 last.pad(room);
             }
             self.send_coalesced(drafts);
-            if self.client && sends_handshake {
+            if self.identity.client() && sends_handshake {
                 // RFC 9001 section 4.9.1.
                 self.discard(Level::Initial);
             }
@@ -115,7 +116,7 @@ impl Connection {
     }
 
     fn handshake_draft(&mut self, level: Level, limit: u32) -> Option<Draft> {
-        let probe = self.probe_level == Some(level);
+        let probe = self.handshake.is_probed(level);
         let acknowledges = self.space(level, 0).received.deadline() <= self.now;
         if !(self.handshake.has_crypto(level) || acknowledges || probe) {
             return None;
@@ -132,7 +133,7 @@ impl Connection {
             draft.push(Frame::Crypto { offset, data });
         }
         if probe && !draft.eliciting() && draft.room > 0 {
-            self.probe_level = None;
+            self.handshake.settle_probe();
             draft.push(Frame::Ping);
         }
         if draft.is_empty() {
@@ -222,7 +223,7 @@ impl Connection {
     fn send_mtu_probes(&mut self) {
         for path in 0..self.paths.len() {
             let member = &self.paths[path];
-            let idle = !self.paths.shown(path).established || !self.handshake.confirmed;
+            let idle = !self.paths.shown(path).established || !self.handshake.confirmed();
             if idle
                 || !member.mtu.due(self.now)
                 || member.closed()

@@ -356,7 +356,7 @@ impl Protector {
 }
 
 fn side(connection: &Connection) -> Side {
-    if connection.client {
+    if connection.identity.client() {
         Side::Client
     } else {
         Side::Server

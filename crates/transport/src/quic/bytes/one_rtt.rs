@@ -115,7 +115,7 @@ impl OneRtt {
     pub fn initiate(&mut self, connection: &mut Connection, now: Nanos) -> bool {
         let wait = INTERVAL * connection.longest_probe_timeout();
         let ready = if self.generation == 0 {
-            connection.handshake.confirmed
+            connection.handshake.confirmed()
         } else {
             self.confirmed_at.is_some_and(|at| at + wait <= now)
         };

@@ -125,7 +125,7 @@ impl Lone {
             }
             client.on_time(now);
         }
-        assert!(client.handshake.confirmed && client.in_flight(0) == 0);
+        assert!(client.handshake.confirmed() && client.in_flight(0) == 0);
         let told = Arc::default();
         client.paths[0].set_congestion(Box::new(Recorder {
             told: Arc::clone(&told),

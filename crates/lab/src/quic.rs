@@ -363,7 +363,7 @@ impl Quic {
                     state: member.state_name(),
                     totals: *member.totals(),
                     out_of_order_bytes: 0,
-                    backup: member.backup_local || member.backup_remote,
+                    backup: member.is_backup(),
                     established_at: member.established_at,
                     closed_at: member.closed_at,
                 }

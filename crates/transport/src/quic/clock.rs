@@ -30,7 +30,7 @@ impl Connection {
             if self.lifetime.established() && !self.paths[path].validated() {
                 let delay = self.parameters.peer_delay();
                 if self.paths[path].challenge_deadline(delay) <= now {
-                    self.paths[path].challenges.ask();
+                    self.paths[path].reach_mut().ask();
                 }
                 if self.paths[path].validation_deadline(delay) <= now {
                     self.give_up_validation(path);

@@ -63,7 +63,7 @@ impl Connection {
             Level::OneRtt => self.best_for_close().unwrap_or(0),
             _ => 0,
         };
-        let allowance = self.paths[path].allowance(self.identity.client());
+        let allowance = self.paths[path].reach().allowance(self.identity.client());
         let limit = allowance.min(LEAST_DATAGRAM.into()) as u32;
         let Some(mut draft) = self.draft(level, path, limit) else {
             return;

@@ -24,7 +24,7 @@ use super::lifetime::{IDLE, Lifetime};
 use super::listener::Admission;
 use super::output::{Output, Transmit};
 use super::parameters::Parameters;
-use super::path::{PathState, Validation};
+use super::path::PathState;
 use super::path_ids::{PATHS, PathIds};
 use super::paths::Paths;
 use super::spares::Spares;
@@ -164,14 +164,15 @@ impl Connection {
             config,
         };
         connection.add_path(0, tuple, (0, 0))?;
-        connection.paths[0].backup_local = connection.policy.addresses().is_backup(0);
+        let backup = connection.policy.addresses().is_backup(0);
+        connection.paths[0].status_mut().set_local(backup);
         if client {
             // The client chose the server's address (RFC 9000 section 8.1).
-            connection.paths[0].validation = Validation::Done;
+            connection.paths[0].reach_mut().validate();
         }
         if retry_source.is_some() {
             // It returned the token (RFC 9000 section 8.1.2).
-            connection.paths[0].validation = Validation::Done;
+            connection.paths[0].reach_mut().validate();
         }
         Ok(connection)
     }
@@ -233,8 +234,7 @@ impl Connection {
             .received
             .set_policy(self.parameters.ack_policy());
         if let Some((sequence, backup)) = self.path_ids.take_status(id) {
-            member.status_received = Some(sequence);
-            member.backup_remote = backup;
+            member.status_mut().take(sequence, backup);
         }
         let mut path = Path::new(payload(member.datagram()), self.config.initial_window);
         path.multipath = self.config.mptcp;

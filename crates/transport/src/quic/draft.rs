@@ -177,6 +177,7 @@ impl Connection {
             return None;
         }
         let allowance = member
+            .reach()
             .allowance(self.identity.client())
             .min(member.datagram().into()) as u32;
         self.short_draft(path, allowance)
@@ -290,7 +291,7 @@ impl Connection {
         debug_assert_eq!(len, datagram.len());
         let member = &mut self.paths[path];
         if elsewhere.is_none() {
-            member.on_sent(len);
+            member.reach_mut().on_sent(len);
         } else {
             member.steady = false;
         }

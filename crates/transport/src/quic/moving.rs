@@ -8,7 +8,6 @@ use std::net::IpAddr;
 use polypath_wire::quic::{ConnectionId, Frame};
 
 use super::connection::{Connection, payload};
-use super::path::Validation;
 use super::rtt::Rtt;
 use crate::path::{DeliveryRate, Pacer, Path};
 use crate::{EventKind, Nanos, Tuple};
@@ -46,7 +45,7 @@ impl Connection {
             return;
         }
         if tuple == member.tuple {
-            member.migration.destination = Some(destination);
+            member.reach_mut().note_destination(destination);
         } else if moves && !self.identity.client() && self.handshake.confirmed() {
             self.follow_peer(path, tuple, destination, len);
         }
@@ -56,25 +55,12 @@ impl Connection {
         let member = &mut self.paths[path];
         member.steady = false;
         let left = std::mem::replace(&mut member.tuple, tuple);
-        let returned = member.migration.former == Some(tuple);
-        if member.validated() {
-            // Whoever is there answers if it is still the peer (RFC 9000 section 9.3.3).
-            member.migration.former = Some(left);
-            member.migration.former_due = true;
-        }
-        if returned {
-            member.validation = Validation::Done;
-            member.challenges.settle();
-            member.migration.settle();
-        } else {
-            member.validation = Validation::Pending;
-            member.challenges.begin();
-            member.restart_allowance(len);
-        }
-        let deliberate = member.migration.destination.replace(destination) != Some(destination);
-        if deliberate {
+        let reach = member.reach_mut();
+        reach.follow(left, tuple, len);
+        if reach.moved_on_purpose(destination) {
             let used = self.identity.remote().current(self.paths[path].id);
-            self.paths[path].migration.former_id = used.map(|(_, id)| id);
+            let used = used.map(|(_, id)| id);
+            self.paths[path].reach_mut().keep_former_id(used);
             self.change_id(path);
         }
         self.event(EventKind::PathMigrated {
@@ -117,7 +103,7 @@ impl Connection {
         member.pacer = Pacer::default();
         member.space.sent.disregard();
         member.recovery_since = Some(now);
-        member.migration.since = now;
+        member.reach_mut().restart(now);
         member.mtu.cancel();
         member.limit_datagrams(longest);
         let fresh = Path::new(payload(member.datagram()), self.config.initial_window);
@@ -212,11 +198,7 @@ impl Connection {
             local: left,
             ..member.tuple
         };
-        if member.validated() {
-            member.migration.former = Some(left);
-        }
-        member.validation = Validation::Pending;
-        member.challenges.begin();
+        member.reach_mut().leave(left);
         member.local_id = local_id;
         member.set_mtu(mtu);
         self.change_id(path);
@@ -242,7 +224,7 @@ impl Connection {
     pub(super) fn take_back(&mut self, address: IpAddr) {
         for path in 0..self.paths.len() {
             let member = &self.paths[path];
-            let former = member.migration.former.map(|former| former.local.ip());
+            let former = member.reach().former().map(|former| former.local.ip());
             if !member.validated() && former == Some(address) {
                 self.return_to_former(path);
             }
@@ -251,7 +233,7 @@ impl Connection {
 
     /// Whether packets can leave from the addresses that were validated last.
     pub(super) fn former_is_up(&self, path: usize) -> bool {
-        let former = self.paths[path].migration.former;
+        let former = self.paths[path].reach().former();
         let own = self.policy.addresses();
         former.is_some_and(|former| !own.is_down(former.local.ip()))
     }
@@ -259,15 +241,12 @@ impl Connection {
     /// Nobody answers at the new addresses: back to those that were validated last (RFC 9000 section 9.3.2). False: there are none.
     pub(super) fn return_to_former(&mut self, path: usize) -> bool {
         let member = &mut self.paths[path];
-        let Some(former) = member.migration.former.take() else {
+        let Some(former) = member.reach_mut().return_to_former() else {
             return false;
         };
         let moved_itself = former.local != member.tuple.local;
         member.steady = false;
         member.tuple = former;
-        member.validation = Validation::Done;
-        member.challenges.settle();
-        member.migration.settle();
         self.event(EventKind::PathMigrated {
             subflow: path,
             address: if self.identity.client() {

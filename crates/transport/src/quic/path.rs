@@ -4,12 +4,12 @@ use std::net::IpAddr;
 
 use polypath_wire::quic::Frame;
 
-use super::challenge::Challenges;
 use super::contents::Contents;
 use super::loss::InFlight;
-use super::migration::Migration;
+use super::reach::Reach;
 use super::received::Received;
 use super::rtt::Rtt;
+use super::status::Status;
 use crate::congestion::CongestionControl;
 use crate::path::{DeliveryRate, MtuDiscovery, Pacer, Path, Totals};
 use crate::settings::Config;
@@ -17,16 +17,9 @@ use crate::{NEVER, Nanos, Tuple};
 
 /// The least that a path of QUIC takes (RFC 9000 section 14), in bytes of UDP payload.
 pub(super) const LEAST_DATAGRAM: u32 = 1200;
-/// What an address that is not validated may be sent, as a multiple of what came from it (RFC 9000 section 8.1).
-const AMPLIFICATION: u64 = 3;
 const UDP_HEADER: u32 = 8;
-/// Probe timeouts until an unanswered challenge means that the path does not work, where they are no shorter than those of a path without a
-/// round trip (RFC 9000 section 8.2.4).
-const ATTEMPT: Nanos = 3;
 /// Doublings of the probe timeout at most.
 const MOST_DOUBLINGS: u32 = 16;
-/// Challenges that wait for an answer; the oldest are forgotten.
-const MOST_ANSWERS: usize = 4;
 
 /// A packet number space.
 #[derive(Debug, Default)]
@@ -35,14 +28,6 @@ pub(super) struct Space {
     pub received: Received,
     /// The largest counts of ECT(0), ECT(1) and ECN-CE that the peer reported (RFC 9000 section 13.4.1).
     pub ecn_reported: [u64; 3],
-}
-
-/// Whether the peer has shown that it receives on a path (RFC 9000 section 8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Validation {
-    /// A challenge is to be sent, or on its way.
-    Pending,
-    Done,
 }
 
 /// One path of a connection.
@@ -56,8 +41,8 @@ pub struct PathState {
     pub remote_id: u8,
     /// Addresses of routers through which its packets are steered.
     pub gateways: Vec<IpAddr>,
-    pub backup_local: bool,
-    pub backup_remote: bool,
+    /// Whether it is a backup.
+    status: Status,
     pub established_at: Option<Nanos>,
     pub closed_at: Option<Nanos>,
     /// Until when packets of a closed path are taken (RFC 10069 section 3.4).
@@ -73,14 +58,8 @@ pub struct PathState {
     /// Longest UDP payload that the interface takes.
     interface_takes: u32,
     pub(super) mtu: MtuDiscovery,
-    pub(super) validation: Validation,
-    pub(super) challenges: Challenges,
-    /// Challenges to be answered, where they came from, and the length of the datagrams that brought them.
-    pub(super) responses: Vec<(u64, Tuple, u32)>,
-    pub(super) migration: Migration,
-    /// UDP payload bytes that came and went, for the amplification limit.
-    came: u64,
-    went: u64,
+    /// Whether the peer receives at its addresses.
+    reach: Reach,
     /// Probe timeouts in a row, and ack-eliciting packets to be sent beyond the window.
     pub(super) timeouts: u32,
     /// When it was last given up.
@@ -93,9 +72,6 @@ pub struct PathState {
     pub(super) held: bool,
     /// Sends ECT(0).
     pub(super) ecn: bool,
-    /// Sequence numbers of status frames (RFC 10069 section 4.3).
-    pub(super) status_sent: u64,
-    pub(super) status_received: Option<u64>,
     pub(super) totals: Totals,
     /// Frames that came on it which ask to be acknowledged, and neither carry stream bytes nor only ask.
     other_frames: u64,
@@ -128,8 +104,6 @@ impl PathState {
             local_id: ids.0,
             remote_id: ids.1,
             gateways: Vec::new(),
-            backup_local: false,
-            backup_remote: false,
             established_at: None,
             closed_at: None,
             takes_until: NEVER,
@@ -142,20 +116,14 @@ impl PathState {
             rate: DeliveryRate::default(),
             interface_takes,
             mtu: search,
-            validation: Validation::Pending,
-            challenges: Challenges::default(),
-            responses: Vec::new(),
-            migration: Migration::default(),
-            came: 0,
-            went: 0,
+            reach: Reach::default(),
             timeouts: 0,
             failed_at: 0,
             probes: 0,
             recovery_since: None,
             held: false,
             ecn: config.ecn,
-            status_sent: 0,
-            status_received: None,
+            status: Status::default(),
             totals: Totals::default(),
             other_frames: 0,
             asked_after: 0,
@@ -211,11 +179,7 @@ impl PathState {
 
     /// Something is to be sent on it beside data and acknowledgements: challenges, answers, probes.
     pub(super) fn has_errand(&self, now: Nanos) -> bool {
-        self.probes > 0
-            || self.challenges.due()
-            || self.migration.former_due
-            || !self.responses.is_empty()
-            || self.mtu.due(now)
+        self.probes > 0 || self.reach.has_errand() || self.mtu.due(now)
     }
 
     /// A frame came that carries no stream bytes. A PING is answered, but nobody has to know whether the answer arrives.
@@ -255,42 +219,28 @@ impl PathState {
     }
 
     pub fn validated(&self) -> bool {
-        self.validation == Validation::Done
+        self.reach.validated()
     }
 
-    pub(super) fn on_received(&mut self, bytes: u32) {
-        self.came += u64::from(bytes);
+    pub(super) fn reach(&self) -> &Reach {
+        &self.reach
     }
 
-    /// A challenge came from `tuple.remote` in a datagram of so many bytes.
-    pub(super) fn note_challenge(&mut self, data: u64, tuple: Tuple, len: u32) {
-        if self.responses.len() == MOST_ANSWERS {
-            self.responses.remove(0);
-        }
-        self.responses.push((data, tuple, len));
+    pub(super) fn reach_mut(&mut self) -> &mut Reach {
+        &mut self.reach
     }
 
-    /// The amplification limit begins anew, at an address from which so many bytes came.
-    pub(super) fn restart_allowance(&mut self, came: u32) {
-        self.came = came.into();
-        self.went = 0;
+    pub(super) fn status(&self) -> &Status {
+        &self.status
     }
 
-    pub(super) fn on_sent(&mut self, bytes: u32) {
-        self.went += u64::from(bytes);
+    pub(super) fn status_mut(&mut self) -> &mut Status {
+        &mut self.status
     }
 
-    /// What may be sent to an address from which a datagram of so many bytes came.
-    pub(super) fn answer_to(len: u32) -> u32 {
-        len.saturating_mul(AMPLIFICATION as u32)
-    }
-
-    /// Bytes that may go to an address that is not validated; `client`: it chose the address itself.
-    pub(super) fn allowance(&self, client: bool) -> u64 {
-        if client || self.validated() {
-            return u64::MAX;
-        }
-        (AMPLIFICATION * self.came).saturating_sub(self.went)
+    /// Either side wants it to be a backup.
+    pub fn is_backup(&self) -> bool {
+        self.status.is_backup()
     }
 
     /// When its validation is given up, of a peer that holds acknowledgements back for `ack_delay`.
@@ -298,11 +248,10 @@ impl PathState {
         if self.validated() || self.closed() {
             return NEVER;
         }
-        let Some(since) = self.challenges.begun_at() else {
-            return NEVER;
-        };
+        // A path without a round trip has a timeout, too (RFC 9000 section 8.2.4).
         let unknown = Rtt::default().probe_timeout(ack_delay);
-        since + ATTEMPT * self.rtt.probe_timeout(ack_delay).max(unknown)
+        let attempt = self.rtt.probe_timeout(ack_delay).max(unknown);
+        self.reach.given_up_at(attempt)
     }
 
     /// When another challenge is sent, since none was answered.
@@ -310,12 +259,7 @@ impl PathState {
         if self.validated() || self.closed() {
             return NEVER;
         }
-        self.challenges.next_at(self.rtt.probe_timeout(ack_delay))
-    }
-
-    /// Either side wants it to be a backup.
-    pub(super) fn is_backup(&self) -> bool {
-        self.backup_local || self.backup_remote
+        self.reach.asks_at(self.rtt.probe_timeout(ack_delay))
     }
 
     /// By what its probe timeout is multiplied (RFC 9002 section 6.2.1).

@@ -7,7 +7,7 @@ use rand::RngCore;
 
 use super::connection::Connection;
 use super::ids::IdError;
-use super::path::{PathState, Validation};
+use super::path::PathState;
 use crate::host::Ways;
 use crate::path_manager::{Action, Occasion, Pair};
 use crate::policy::Standing;
@@ -35,7 +35,7 @@ impl Connection {
         self.event(EventKind::SubflowEstablished(path));
         self.judge_all_silences();
         self.ask_for_acks();
-        if self.paths[path].backup_local {
+        if self.paths[path].status().local() {
             self.tell_status(path);
         }
         // Those of addresses that are gone had to wait for it.
@@ -180,8 +180,8 @@ impl Connection {
         self.identity.remote_mut().put_to_use(id);
         let member = &mut self.paths[path];
         member.gateways = gateways;
-        member.backup_local = backup;
-        member.challenges.ask();
+        member.status_mut().set_local(backup);
+        member.reach_mut().ask();
     }
 
     pub(super) fn on_path_frame(&mut self, frame: &Frame) {
@@ -256,19 +256,11 @@ impl Connection {
     /// The answer to a challenge: the path works in both directions (RFC 9000 section 8.2.3).
     fn on_path_response(&mut self, data: u64) {
         let mut members = self.paths.iter().enumerate();
-        let asked =
-            members.find_map(|(path, member)| Some((path, member.challenges.answered(data)?)));
+        let asked = members.find_map(|(path, member)| Some((path, member.reach().answered(data)?)));
         let Some((path, full)) = asked else {
             return;
         };
-        let member = &mut self.paths[path];
-        member.challenges.settle();
-        if !full {
-            // A short one says nothing of what the path takes (RFC 9000 section 8.2.3).
-            member.challenges.ask();
-        }
-        member.validation = Validation::Done;
-        member.migration.settle();
+        self.paths[path].reach_mut().on_answer(full);
         let new = self.paths[path].established_at.is_none();
         if new && !self.paths[path].closed() && self.lifetime.established() {
             self.open_path(path);
@@ -277,7 +269,7 @@ impl Connection {
 
     /// A packet of the handshake's second level came from the address (RFC 9000 section 8.1).
     pub(super) fn validate_handshake_address(&mut self) {
-        self.paths[0].validation = Validation::Done;
+        self.paths[0].reach_mut().validate();
     }
 
     fn on_abandon(&mut self, id: u64) {
@@ -361,16 +353,9 @@ impl Connection {
             }
             return;
         };
-        let member = &mut self.paths[path];
-        if member
-            .status_received
-            .is_some_and(|known| sequence <= known)
-        {
-            return;
+        if self.paths[path].status_mut().take(sequence, backup) {
+            self.refresh_backup(path);
         }
-        member.status_received = Some(sequence);
-        member.backup_remote = backup;
-        self.refresh_backup(path);
     }
 
     /// A status in place of which a newer one was told: it need not be repeated (RFC 10069 section 4.3).
@@ -378,11 +363,8 @@ impl Connection {
         let Frame::PathStatus { path, sequence, .. } = frame else {
             return false;
         };
-        let told = self
-            .paths
-            .named(*path)
-            .map(|path| self.paths[path].status_sent);
-        told.is_some_and(|told| sequence + 1 < told)
+        let known = self.paths.named(*path);
+        known.is_some_and(|path| self.paths[path].status().is_outdated(*sequence))
     }
 
     fn refresh_backup(&mut self, path: usize) {
@@ -395,8 +377,7 @@ impl Connection {
     }
 
     fn set_path_backup(&mut self, path: usize, backup: bool) {
-        if self.paths[path].backup_local != backup {
-            self.paths[path].backup_local = backup;
+        if self.paths[path].status_mut().set_local(backup) {
             self.refresh_backup(path);
             self.tell_status(path);
         }
@@ -407,13 +388,8 @@ impl Connection {
             return;
         }
         let member = &mut self.paths[path];
-        let sequence = member.status_sent;
-        member.status_sent += 1;
-        self.control.push(Frame::PathStatus {
-            path: member.id,
-            sequence,
-            backup: member.backup_local,
-        });
+        let id = member.id;
+        self.control.push(member.status_mut().tell(id));
     }
 
     /// Changes whether paths from `address` are backups and tells the peer (RFC 10069 section 4.3).
@@ -456,7 +432,7 @@ impl Connection {
         }
         if self.paths.is_last(path) {
             // There is no other way to the peer; the idle timeout bounds the attempts.
-            self.paths[path].challenges.persist();
+            self.paths[path].reach_mut().persist();
             return;
         }
         self.abandon(path, TransportError::PATH_UNSTABLE_OR_POOR);

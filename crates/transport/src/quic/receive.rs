@@ -65,7 +65,7 @@ impl Connection {
             return self.note_drop(packet, Discard::Unknown);
         };
         if !std::mem::replace(counted, true) && home {
-            self.paths[path].on_received(len);
+            self.paths[path].reach_mut().on_received(len);
         }
         self.on_packet(path, packet, tuple, len, ecn, home);
     }
@@ -95,7 +95,7 @@ impl Connection {
                         continue;
                     };
                     if !std::mem::replace(&mut counted, true) && tuple == member.tuple {
-                        member.on_received(len);
+                        member.reach_mut().on_received(len);
                     }
                     continue;
                 }
@@ -132,7 +132,7 @@ impl Connection {
         );
         let path = self.add_path(id, *tuple, ids).ok()?;
         self.identity.remote_mut().put_to_use(id);
-        self.paths[path].challenges.ask();
+        self.paths[path].reach_mut().ask();
         Some((path, true))
     }
 
@@ -242,7 +242,7 @@ impl Connection {
         if level == Level::OneRtt {
             let destination = packet.header.destination;
             if home {
-                self.paths[path].migration.destination = Some(destination);
+                self.paths[path].reach_mut().note_destination(destination);
             } else {
                 let newest = self.paths[path].space.received.largest() < Some(number);
                 let moves = newest && !moving::probing(&packet.frames);
@@ -283,7 +283,9 @@ impl Connection {
         }
         self.paths[path].note_frame(frame);
         if let Frame::PathChallenge(data) = frame {
-            self.paths[path].note_challenge(*data, tuple, len);
+            self.paths[path]
+                .reach_mut()
+                .note_challenge(*data, tuple, len);
         }
         self.on_frame(level, path, frame);
     }

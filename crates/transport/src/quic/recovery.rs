@@ -75,7 +75,7 @@ impl Connection {
             .saturating_mul(MICROSECOND << self.parameters.peer().ack_delay_exponent);
         let measures = newest
             && sum.eliciting
-            && last.at >= member.migration.since
+            && last.at >= member.reach().since()
             && !last.carried.off_path()
             && !self.is_told_again(level, path, delay);
         if measures {
@@ -459,7 +459,7 @@ impl Connection {
                 let member = &mut self.paths[path];
                 member.probes = 2;
                 if !member.validated() {
-                    member.challenges.ask();
+                    member.reach_mut().ask();
                 }
                 self.judge_silence(path);
             }

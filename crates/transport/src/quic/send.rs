@@ -79,6 +79,7 @@ impl Connection {
     fn send_handshake(&mut self) {
         loop {
             let limit = self.paths[0]
+                .reach()
                 .allowance(self.identity.client())
                 .min(LEAST_DATAGRAM.into()) as u32;
             let mut left = limit;

@@ -75,7 +75,7 @@ impl PathState {
     #[cold]
     pub(super) fn restart(&mut self, shown: &mut Member, now: Nanos, ack_delay: Nanos) {
         let last = self.space.sent.last_eliciting_at();
-        if last > self.migration.since {
+        if last > self.reach().since() {
             let restart = Restart {
                 now,
                 idle: now - last,

@@ -21,7 +21,7 @@ LARGE = {
     "transport/mptcp/connection::Connection": Size(30, 247),
     "transport/mptcp/send::DataSender": Size(26, 40),
     "transport/quic/connection::Connection": Size(15, 227),
-    "transport/quic/path::PathState": Size(37, 38),
+    "transport/quic/path::PathState": Size(24, 28),
     "transport/stream/receiver::Receiver": Size(22, 49),
     "transport/tcp/recovery::Delivery": Size(18, 2),
     "transport/tcp/recovery::Recovery": Size(24, 9),

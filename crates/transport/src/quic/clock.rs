@@ -84,7 +84,7 @@ impl Connection {
         if self.sends_application() {
             let now = self.now;
             for (member, path) in self.paths.pairs_mut() {
-                member.settle_pacing(path, now);
+                member.window_mut().settle(path, now);
             }
         }
     }
@@ -100,7 +100,7 @@ impl Connection {
             if !member.closed() {
                 at = at
                     .min(self.recovery_deadline(path))
-                    .min(member.pacer.deadline());
+                    .min(member.window().pacing_deadline());
             }
         }
         if self.lifetime.established() {

@@ -47,7 +47,7 @@ impl Connection {
         }
         if self.streams.outgoing().wants_to_send() || self.datagrams.any_wait() {
             for (member, path) in self.paths.pairs_mut() {
-                member.held = path.room() == 0;
+                member.window_mut().hold(path);
             }
         }
     }

@@ -195,9 +195,7 @@ impl Connection {
             if alone {
                 member.restart(&mut shown, now, self.parameters.peer_delay());
             }
-            if member.paces() {
-                member.rate.on_sent(number, now, false, alone);
-            }
+            member.window_mut().measure_sent(number, now, alone);
         }
         let sent = Sent {
             number,
@@ -217,11 +215,8 @@ impl Connection {
             self.lifetime.stir(now);
         }
         if in_flight {
-            // Acknowledgements alone are not paced (RFC 9002 section 7.7).
             let (member, mut shown) = self.paths.pair_mut(path);
-            member.pacer.on_sent(now, payload(size));
-            shown.paced = member.pacer.blocked();
-            shown.in_flight += 1;
+            member.window_mut().on_sent(&mut shown, now, payload(size));
             debug_assert_eq!(self.paths.shown(path).in_flight, self.in_flight(path));
         }
         draft.datagram

@@ -9,7 +9,7 @@ use polypath_wire::quic::{ConnectionId, Frame};
 
 use super::connection::{Connection, payload};
 use super::rtt::Rtt;
-use crate::path::{DeliveryRate, Pacer, Path};
+use crate::path::Path;
 use crate::{EventKind, Nanos, Tuple};
 
 /// Whether a packet of these frames alone is no more than a look at a path (RFC 9000 section 9.1).
@@ -96,13 +96,10 @@ impl Connection {
             return;
         };
         let member = &mut self.paths[path];
-        member.set_congestion(congestion);
+        member.window_mut().restart(congestion, now);
         member.rtt = Rtt::default();
         member.timeouts = 0;
-        member.rate = DeliveryRate::default();
-        member.pacer = Pacer::default();
         member.space.sent.disregard();
-        member.recovery_since = Some(now);
         member.reach_mut().restart(now);
         member.mtu.cancel();
         member.limit_datagrams(longest);
@@ -116,7 +113,7 @@ impl Connection {
             acked: shown.acked,
             ..fresh
         };
-        member.congestion.on_established(&mut shown);
+        member.window_mut().begin(&mut shown);
         self.compare_timeouts();
     }
 

@@ -181,7 +181,7 @@ impl Connection {
             ssthresh: (window.ssthresh != INFINITE_SSTHRESH).then(|| bytes(window.ssthresh)),
             packets_in_flight: self.in_flight(path),
             pacing_rate: window.pacing_rate,
-            state: (!member.paces()).then_some(state),
+            state: (!member.window().paces()).then_some(state),
         }
     }
 

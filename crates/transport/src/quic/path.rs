@@ -10,8 +10,9 @@ use super::reach::Reach;
 use super::received::Received;
 use super::rtt::Rtt;
 use super::status::Status;
-use crate::congestion::CongestionControl;
-use crate::path::{DeliveryRate, MtuDiscovery, Pacer, Path, Totals};
+use super::window::{News, Window};
+use crate::congestion::{CongestionControl, Restart};
+use crate::path::{Member, MtuDiscovery, Path, Totals};
 use crate::settings::Config;
 use crate::{NEVER, Nanos, Tuple};
 
@@ -51,10 +52,7 @@ pub struct PathState {
     pub(super) rtt: Rtt,
     /// When that had its first sample.
     pub(super) sampled_at: Nanos,
-    pub(super) congestion: Box<dyn CongestionControl>,
-    paces: bool,
-    pub(super) pacer: Pacer,
-    pub(super) rate: DeliveryRate,
+    window: Window,
     /// Longest UDP payload that the interface takes.
     interface_takes: u32,
     pub(super) mtu: MtuDiscovery,
@@ -65,11 +63,6 @@ pub struct PathState {
     /// When it was last given up.
     pub(super) failed_at: Nanos,
     pub(super) probes: u32,
-    /// The last reduction of the window: packets sent before it take no part in another (RFC 9002 section 7.3.2). Where a rate is set, the last
-    /// loss of an episode.
-    pub(super) recovery_since: Option<Nanos>,
-    /// Data waited for the window or the pacer when sending last ended.
-    pub(super) held: bool,
     /// Sends ECT(0).
     pub(super) ecn: bool,
     pub(super) totals: Totals,
@@ -110,18 +103,13 @@ impl PathState {
             space: Space::default(),
             rtt: Rtt::default(),
             sampled_at: 0,
-            paces: congestion.paces(),
-            congestion,
-            pacer: Pacer::default(),
-            rate: DeliveryRate::default(),
+            window: Window::new(congestion),
             interface_takes,
             mtu: search,
             reach: Reach::default(),
             timeouts: 0,
             failed_at: 0,
             probes: 0,
-            recovery_since: None,
-            held: false,
             ecn: config.ecn,
             status: Status::default(),
             totals: Totals::default(),
@@ -157,24 +145,35 @@ impl PathState {
         self.mtu.payload(0).max(LEAST_DATAGRAM)
     }
 
-    /// Its congestion control sets the rate.
-    pub(super) fn paces(&self) -> bool {
-        self.paces
+    pub(super) fn window(&self) -> &Window {
+        &self.window
     }
 
-    pub(super) fn set_congestion(&mut self, congestion: Box<dyn CongestionControl>) {
-        self.paces = congestion.paces();
-        self.congestion = congestion;
+    pub(super) fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
     }
 
-    /// Nothing more leaves on it for now; gives when pacing lets the next burst go.
-    #[inline]
-    pub(super) fn settle_pacing(&mut self, path: &mut Path, now: Nanos) -> Nanos {
-        path.paced = self.pacer.end_burst(now);
-        if self.paces && !self.held && path.established && path.room() > 0 {
-            self.rate.limit_by_application(path.in_flight);
+    /// Before a packet leaves where nothing is in flight: the controller learns for how long that lasted (RFC 9438 section 5.8, Linux
+    /// `CA_EVENT_TX_START`). The peer holds an acknowledgement back for `ack_delay` at most.
+    #[cold]
+    pub(super) fn restart(&mut self, shown: &mut Member, now: Nanos, ack_delay: Nanos) {
+        let last = self.space.sent.last_eliciting_at();
+        if last > self.reach.since() {
+            let restart = Restart {
+                now,
+                idle: now - last,
+                outdated: now - last > self.rtt.probe_timeout(ack_delay),
+                next_seq: self.space.sent.next(),
+                app_limited: self.window.limited_by_application(),
+            };
+            self.window.on_restart(shown, &restart);
         }
-        self.pacer.deadline()
+    }
+
+    /// Tells the congestion control of an acknowledgement.
+    #[inline]
+    pub(super) fn tell_congestion(&mut self, shown: &mut Member, news: &News) {
+        self.window.on_ack(shown, news, &self.space.sent, &self.rtt);
     }
 
     /// Something is to be sent on it beside data and acknowledgements: challenges, answers, probes.

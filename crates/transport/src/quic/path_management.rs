@@ -31,7 +31,7 @@ impl Connection {
         self.paths.refresh_backup(path);
         let (member, mut shown) = self.paths.pair_mut(path);
         member.publish(&mut shown);
-        member.congestion.on_established(&mut shown);
+        member.window_mut().begin(&mut shown);
         self.event(EventKind::SubflowEstablished(path));
         self.judge_all_silences();
         self.ask_for_acks();

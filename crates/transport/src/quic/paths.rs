@@ -326,7 +326,7 @@ impl Paths {
         let (mut validating, mut open) = (false, false);
         for (member, path) in self.pairs_mut() {
             at = at.min(member.space.received.deadline());
-            let burst_at = member.settle_pacing(path, now);
+            let burst_at = member.window_mut().settle(path, now);
             if member.closed() {
                 continue;
             }

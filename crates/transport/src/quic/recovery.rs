@@ -7,7 +7,7 @@ use super::contents::{Carried, Contents};
 use super::crypto::Level;
 use super::loss::{Sent, is_persistent};
 use super::path::Space;
-use super::window::{Lost, News, Sum, set_pacing_rate};
+use super::window::{Lost, News, Sum};
 use crate::path::CaState;
 use crate::{EventKind, MICROSECOND, NEVER, Nanos};
 
@@ -66,7 +66,7 @@ impl Connection {
             return;
         }
         let member = &self.paths[path];
-        let mut sum = Sum::of(&acked, member);
+        let mut sum = Sum::of(&acked, member.window(), member.datagram());
         let last = &acked[acked.len() - 1];
         // That it worked before it was given up says nothing: acknowledgements of then may have taken another way, or come again.
         let works = last.at >= member.failed_at;
@@ -105,10 +105,9 @@ impl Connection {
         }
         let (member, mut shown) = self.paths.pair_mut(path);
         member.publish(&mut shown);
-        let paces = member.paces();
-        if paces {
-            member.measure_rate(&acked, before, level == Level::OneRtt);
-        }
+        let window = member.window_mut();
+        let paces = window.paces();
+        window.measure_acked(&acked, before, level == Level::OneRtt);
         for packet in &mut acked {
             let carried = &mut packet.carried;
             if let Some((position, end)) = carried.first_data() {
@@ -155,11 +154,8 @@ impl Connection {
             let (member, mut shown) = self.paths.pair_mut(path);
             member.tell_congestion(&mut shown, &news);
         }
-        if !paces {
-            set_pacing_rate(self.paths.shown_mut(path));
-        }
-        let (member, shown) = self.paths.pair_mut(path);
-        member.pacer.set_rate(&shown);
+        let (member, mut shown) = self.paths.pair_mut(path);
+        member.window_mut().set_rate(&mut shown);
     }
 
     /// The peer has had the packet for longer than it may hold an acknowledgement back, and a probe was due meanwhile: an earlier acknowledgement of it
@@ -289,7 +285,8 @@ impl Connection {
             found.reduced = self.on_congestion(path, at, CaState::Recovery) || persistent;
             if persistent {
                 let (member, mut shown) = self.paths.pair_mut(path);
-                member.on_persistent_congestion(&mut shown);
+                member.rtt.restart_min();
+                member.window_mut().on_persistent_congestion(&mut shown);
             }
         }
         found
@@ -319,10 +316,11 @@ impl Connection {
         long && member.rtt.sampled() && is_persistent(lost, span, counts)
     }
 
-    /// A packet that was sent at `at` met congestion; as [`PathState::on_congestion`].
+    /// A packet that was sent at `at` met congestion; as [`Window::on_congestion`].
     fn on_congestion(&mut self, path: usize, at: Nanos, state: CaState) -> bool {
         let (member, mut shown) = self.paths.pair_mut(path);
-        let reduced = member.on_congestion(&mut shown, self.now, at, state);
+        let window = member.window_mut();
+        let reduced = window.on_congestion(&mut shown, self.now, at, state);
         if reduced {
             self.event(EventKind::Loss(path));
         }
@@ -431,7 +429,7 @@ impl Connection {
             }
             if self.space(level, path).sent.loss_deadline() <= self.now {
                 let lost = self.detect_losses(level, path);
-                self.paths[path].rate.on_lost(lost.packets);
+                self.paths[path].window_mut().on_lost(lost.packets);
                 found = true;
             }
         }

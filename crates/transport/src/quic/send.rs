@@ -41,11 +41,7 @@ impl Connection {
         let now = self.now;
         let (mut errands, mut acknowledges, mut open) = (false, false, false);
         for (member, path) in self.paths.pairs_mut() {
-            member.held = false;
-            // Something else may happen before the timer that waits for a burst's time.
-            if path.paced && member.pacer.release(now) {
-                path.paced = false;
-            }
+            member.window_mut().release(path, now);
             errands |= member.has_errand(now);
             acknowledges |= member.space.received.deadline() <= now;
             open |= path.established && path.room() > 0;

@@ -127,10 +127,12 @@ impl Lone {
         }
         assert!(client.handshake.confirmed() && client.in_flight(0) == 0);
         let told = Arc::default();
-        client.paths[0].set_congestion(Box::new(Recorder {
-            told: Arc::clone(&told),
-            paces,
-        }));
+        client.paths[0]
+            .window_mut()
+            .set_congestion(Box::new(Recorder {
+                told: Arc::clone(&told),
+                paces,
+            }));
         client.paths.shown_mut(0).pacing_rate = 0;
         Self { client, told }
     }
@@ -140,7 +142,7 @@ impl Lone {
         let client = &mut self.client;
         let now = client.now + after;
         let first = client.paths[0].space.sent.next();
-        client.paths[0].pacer = Pacer::default();
+        *client.paths[0].window_mut().pacer() = Pacer::default();
         client.paths.shown_mut(0).paced = false;
         client.write(u64::from(packets * client.paths.shown(0).mss), now);
         client.transmits().clear();
@@ -345,11 +347,11 @@ fn the_pacer_counts_what_rates_are_of() {
     path.pacing_rate = 10_000_000;
     let time = u64::from(path.mss) * SECOND / path.pacing_rate;
     let client = &mut lone.client;
-    client.paths[0].pacer = Pacer::default();
+    *client.paths[0].window_mut().pacer() = Pacer::default();
     let first = client.paths[0].space.sent.next();
     client.write(1_000_000, client.now + SECOND);
     // Pacing begins with the tenth packet; half of the time makes up for idleness.
     let paced = client.paths[0].space.sent.next() - first - 9;
-    let wait = client.paths[0].pacer.departure(client.now) - client.now;
+    let wait = client.paths[0].window_mut().pacer().departure(client.now) - client.now;
     assert_eq!(wait, paced * (time - time / 2));
 }

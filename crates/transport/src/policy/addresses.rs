@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use crate::Tuple;
 use crate::host::Ports;
 use crate::path_manager::{LocalAddress, Pair, RemoteAddress};
 
@@ -54,7 +55,7 @@ impl Addresses {
     }
 
     /// The id of a peer's address, which is given one when it is first seen.
-    pub fn remote_id(&mut self, address: IpAddr) -> u8 {
+    fn remote_id(&mut self, address: IpAddr) -> u8 {
         if let Some(known) = self.remote.iter().find(|remote| remote.address == address) {
             return known.id;
         }
@@ -68,6 +69,14 @@ impl Addresses {
             port: None,
         });
         id
+    }
+
+    /// The ids of both ends of a path.
+    pub fn ids(&mut self, tuple: Tuple) -> Pair {
+        Pair {
+            local: self.local_id(tuple.local.ip()),
+            remote: self.remote_id(tuple.remote.ip()),
+        }
     }
 
     /// The two addresses, if both are known.

@@ -46,7 +46,7 @@ impl Connection {
         };
         let (policy, delay) = (self.parameters.ack_policy(), self.parameters.ack_delay());
         for member in self.paths.iter_mut() {
-            let received = &mut member.space.received;
+            let received = &mut member.space_mut().received;
             received.set_policy(policy);
             received.change_delay(before, delay, self.now);
         }
@@ -56,7 +56,7 @@ impl Connection {
     pub(super) fn on_immediate_ack(&mut self, path: usize) {
         let now = self.now;
         for (index, member) in self.paths.iter_mut().enumerate() {
-            let received = &mut member.space.received;
+            let received = &mut member.space_mut().received;
             if index == path || received.deadline() < NEVER {
                 received.expedite(now);
             }

@@ -13,7 +13,7 @@ impl Connection {
     /// Adds the acknowledgement of a space to a packet on its path, if it says anything new.
     #[inline]
     pub(super) fn add_ack(&mut self, draft: &mut Draft, about: usize) {
-        let known = draft.level == Level::OneRtt && !self.paths[about].space.received.has_news();
+        let known = draft.level == Level::OneRtt && !self.paths[about].space().received.has_news();
         if !known {
             self.add_news(draft, about);
         }
@@ -22,7 +22,7 @@ impl Connection {
     #[inline(never)]
     fn add_news(&mut self, draft: &mut Draft, about: usize) {
         let named =
-            (draft.level == Level::OneRtt && self.multipath()).then(|| self.paths[about].id);
+            (draft.level == Level::OneRtt && self.multipath()).then(|| self.paths[about].id());
         let (now, exponent) = (self.now, self.parameters.own().ack_delay_exponent as u8);
         let exponent = if draft.level == Level::OneRtt {
             exponent
@@ -30,7 +30,7 @@ impl Connection {
             0
         };
         let received = match draft.level {
-            Level::OneRtt => &mut self.paths[about].space.received,
+            Level::OneRtt => &mut self.paths[about].space_mut().received,
             level => match self.handshake.space_left(level) {
                 Some(space) => &mut space.received,
                 None => return,
@@ -58,7 +58,7 @@ impl Connection {
     pub(super) fn send_acknowledgements(&mut self) -> bool {
         let mut told = false;
         for about in 0..self.paths.len() {
-            if self.paths[about].space.received.deadline() > self.now {
+            if self.paths[about].space().received.deadline() > self.now {
                 continue;
             }
             let Some(path) = self.path_of_ack(about) else {
@@ -68,7 +68,7 @@ impl Connection {
                 // What comes on a path that was given up shows that it works again in one direction. Only an answer on it can show the same
                 // of the other, and the path of acknowledgements may have died meanwhile: to both sides it is the only one left.
                 self.send_acknowledgement(about, about, false);
-                self.paths[about].space.received.tell_again(self.now);
+                self.paths[about].space_mut().received.tell_again(self.now);
             }
             // A packet that is no part of its path's own traffic takes along what there is of the others.
             let all = path != about || self.config.ack_path != AckPath::Same;
@@ -86,7 +86,7 @@ impl Connection {
         let Some(mut draft) = self.application_draft(path) else {
             // Of an abandoned path nobody need hear if no other is left.
             if self.paths[path].closed() {
-                self.paths[about].space.received.on_acknowledged();
+                self.paths[about].space_mut().received.on_acknowledged();
             }
             return false;
         };
@@ -112,12 +112,12 @@ impl Connection {
     fn ask_for_answer(&mut self, draft: &mut Draft) {
         let came = self.paths.came_for_acks();
         let member = &mut self.paths[draft.path];
-        let sent = &member.space.sent;
+        let sent = &member.space().sent;
         let due = sent.eliciting() == 0
-            && sent.last_eliciting_at() + member.rtt.smoothed() <= self.now
-            && came != member.asked_after;
+            && sent.last_eliciting_at() + member.rtt().smoothed() <= self.now
+            && came != member.traffic().asked_after();
         if due && draft.room > 0 {
-            member.asked_after = came;
+            member.traffic_mut().note_asked(came);
             draft.push(Frame::Ping);
         }
     }

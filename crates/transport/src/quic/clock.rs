@@ -95,7 +95,7 @@ impl Connection {
         let writes = self.handshake.writes(Level::OneRtt);
         for (path, member) in self.paths.iter().enumerate() {
             if writes {
-                at = at.min(member.space.received.deadline());
+                at = at.min(member.space().received.deadline());
             }
             if !member.closed() {
                 at = at

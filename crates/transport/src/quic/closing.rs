@@ -5,7 +5,7 @@ use polypath_wire::quic::{Frame, TransportError};
 use super::closed::{Cause, Close};
 use super::connection::Connection;
 use super::crypto::Level;
-use super::path::LEAST_DATAGRAM;
+use super::datagram_size::LEAST_DATAGRAM;
 use crate::{CloseReason, Nanos};
 
 /// A path that brings nothing for so many probe timeouts before another's last packet is taken for dead.
@@ -43,9 +43,10 @@ impl Connection {
     fn best_for_close(&self) -> Option<usize> {
         let usable = |path: &usize| {
             let member = &self.paths[*path];
-            self.identity.remote().current(member.id).is_some() && member.established_at.is_some()
+            self.identity.remote().current(member.id()).is_some()
+                && member.established_at().is_some()
         };
-        let heard_at = |path: usize| self.paths[path].space.received.largest_at();
+        let heard_at = |path: usize| self.paths[path].space().received.largest_at();
         let paths = || (0..self.paths.len()).filter(usable);
         let newest = paths().map(heard_at).max()?;
         paths().min_by_key(|&path| {

@@ -16,6 +16,7 @@ use super::ack_frequency;
 use super::closed::Close;
 use super::control::Control;
 use super::crypto::Session;
+use super::datagram_size::DatagramSize;
 use super::datagrams::{self, Datagrams};
 use super::handshake::Handshake;
 use super::id::{LEN, random_id};
@@ -27,11 +28,13 @@ use super::parameters::Parameters;
 use super::path::PathState;
 use super::path_ids::{PATHS, PathIds};
 use super::paths::Paths;
+use super::route::Route;
 use super::spares::Spares;
 use super::streams::{STREAMS, Streams};
 use crate::accept::Accept;
 use crate::algorithms::Algorithms;
 use crate::path::Path;
+use crate::path_manager::Pair;
 use crate::policy::{Addresses, Policy};
 use crate::registry::RegistryError;
 use crate::scheduler::{self, Scheduler};
@@ -163,7 +166,11 @@ impl Connection {
             random,
             config,
         };
-        connection.add_path(0, tuple, (0, 0))?;
+        let first = Pair {
+            local: 0,
+            remote: 0,
+        };
+        connection.add_path(0, tuple, first)?;
         let backup = connection.policy.addresses().is_backup(0);
         connection.paths[0].status_mut().set_local(backup);
         if client {
@@ -223,14 +230,16 @@ impl Connection {
         &mut self,
         id: u64,
         tuple: Tuple,
-        ids: (u8, u8),
+        ids: Pair,
     ) -> Result<usize, RegistryError> {
         let mtu = self.mtu_of(tuple.local.ip());
         let takes = self.parameters.peer().max_udp_payload_size;
         let congestion = self.paths.make_congestion(&self.config)?;
-        let mut member = PathState::new(&self.config, congestion, id, tuple, ids, mtu, takes);
+        let route = Route::new(tuple, ids);
+        let size = DatagramSize::new(tuple, mtu, takes);
+        let mut member = PathState::new(&self.config, congestion, id, route, size);
         member
-            .space
+            .space_mut()
             .received
             .set_policy(self.parameters.ack_policy());
         if let Some((sequence, backup)) = self.path_ids.take_status(id) {

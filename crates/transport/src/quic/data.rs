@@ -180,7 +180,7 @@ impl Connection {
         else {
             return false;
         };
-        self.paths[path].totals.sent += u64::from(chunk.len);
+        self.paths[path].traffic_mut().on_new(chunk.len);
         if draft.purpose == Purpose::Control {
             draft.purpose = Purpose::Data;
         }
@@ -198,14 +198,12 @@ impl Connection {
         else {
             return false;
         };
-        let totals = &mut self.paths[path].totals;
+        let traffic = self.paths[path].traffic_mut();
         if elsewhere.contains(path) {
-            totals.retransmitted += u64::from(chunk.len);
-            totals.retransmitted_segments += 1;
+            traffic.on_again(chunk.len);
             draft.purpose = purpose;
         } else {
-            totals.sent += u64::from(chunk.len);
-            totals.reinjected += u64::from(chunk.len);
+            traffic.on_reinjected(chunk.len);
             draft.purpose = Purpose::Reinjection;
         }
         self.add_chunk(draft, chunk);

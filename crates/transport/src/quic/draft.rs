@@ -5,9 +5,9 @@ use polypath_wire::quic::{Datagram, Frame, Header, Kind, Packet, TAG_LEN, VERSIO
 use super::connection::{Connection, payload};
 use super::contents::Contents;
 use super::crypto::Level;
+use super::datagram_size::LEAST_DATAGRAM;
 use super::loss::Sent;
 use super::output::Transmit;
-use super::path::LEAST_DATAGRAM;
 use crate::{Purpose, Tuple};
 
 /// Bytes that the payload of a packet has at least, number included, so that there is a sample for header protection (RFC 9001 section 5.4.2).
@@ -116,7 +116,7 @@ impl Connection {
             Level::Handshake => (self.handshake.space_left(level)?, Kind::Handshake),
             Level::OneRtt => return self.short_draft(path, limit),
         };
-        let destination = *self.identity.remote().current_id(member.id)?;
+        let destination = *self.identity.remote().current_id(member.id())?;
         let number = space.sent.next();
         let number_len = number_len(number, space.sent.largest_acked());
         let header = Header {
@@ -131,7 +131,7 @@ impl Connection {
         Some(Draft {
             level,
             path,
-            datagram: self.output.spares().datagram(header, member.id),
+            datagram: self.output.spares().datagram(header, member.id()),
             len: 0,
             room,
             carried: Contents::default(),
@@ -145,8 +145,8 @@ impl Connection {
     #[inline(always)]
     pub(super) fn short_draft(&mut self, path: usize, limit: u32) -> Option<Draft> {
         let member = &self.paths[path];
-        let sent = &member.space.sent;
-        let destination = self.identity.remote().current_id(member.id)?;
+        let sent = &member.space().sent;
+        let destination = self.identity.remote().current_id(member.id())?;
         let number = sent.next();
         let number_len = number_len(number, sent.largest_acked());
         let header = 1 + destination.len() as u32 + u32::from(number_len);
@@ -154,7 +154,7 @@ impl Connection {
         let datagram = self
             .output
             .spares()
-            .short(*destination, number, number_len, member.id);
+            .short(*destination, number, number_len, member.id());
         debug_assert_eq!(header, datagram.packets[0].header.len(limit));
         Some(Draft {
             level: Level::OneRtt,
@@ -191,7 +191,7 @@ impl Connection {
         let number = draft.header().number;
         let (member, mut shown) = self.paths.pair_mut(path);
         if in_flight && draft.level == Level::OneRtt {
-            let alone = member.space.sent.in_flight() == 0;
+            let alone = member.space().sent.in_flight() == 0;
             if alone {
                 member.restart(&mut shown, now, self.parameters.peer_delay());
             }
@@ -203,11 +203,11 @@ impl Connection {
             size,
             eliciting: draft.eliciting,
             in_flight,
-            ecn: member.ecn,
+            ecn: member.ecn(),
             carried: draft.carried,
         };
         match draft.level {
-            Level::OneRtt => member.space.sent.on_sent(sent),
+            Level::OneRtt => member.space_mut().sent.on_sent(sent),
             level => self.space(level, path).sent.on_sent(sent),
         }
         if draft.eliciting {
@@ -243,7 +243,7 @@ impl Connection {
 
     /// As [`Connection::send`], to addresses that may be others than those of the path.
     pub(super) fn send_to(&mut self, draft: Draft, tuple: Tuple) {
-        let elsewhere = tuple != self.paths[draft.path].tuple;
+        let elsewhere = tuple != self.paths[draft.path].tuple();
         self.send_alone(draft, elsewhere.then_some(tuple));
     }
 
@@ -288,12 +288,12 @@ impl Connection {
         if elsewhere.is_none() {
             member.reach_mut().on_sent(len);
         } else {
-            member.steady = false;
+            member.route_mut().stray();
         }
-        let (ecn, steady) = (member.ecn, member.steady);
+        let (ecn, steady) = (member.ecn(), member.route().steady());
         self.output.transmit(Transmit {
             path,
-            tuple: elsewhere.unwrap_or(member.tuple),
+            tuple: elsewhere.unwrap_or(member.tuple()),
             datagram,
             len,
             purpose,

@@ -169,7 +169,10 @@ impl End {
 
     fn timeouts(&self) -> u32 {
         let members = self.connection.members().iter();
-        members.map(|path| path.timeouts).max().unwrap_or(0)
+        members
+            .map(|path| path.probing().timeouts())
+            .max()
+            .unwrap_or(0)
     }
 
     fn timed_out(&self) -> bool {

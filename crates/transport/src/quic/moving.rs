@@ -8,7 +8,6 @@ use std::net::IpAddr;
 use polypath_wire::quic::{ConnectionId, Frame};
 
 use super::connection::{Connection, payload};
-use super::rtt::Rtt;
 use crate::path::Path;
 use crate::{EventKind, Nanos, Tuple};
 
@@ -28,7 +27,7 @@ pub(super) fn probing(frames: &[Frame]) -> bool {
 impl Connection {
     /// Whether a packet from these addresses may be on the path at all: a server's address does not change (RFC 9000 section 9).
     pub(super) fn may_come_from(&self, path: usize, tuple: Tuple) -> bool {
-        !self.identity.client() || self.paths[path].tuple.remote == tuple.remote
+        !self.identity.client() || self.paths[path].tuple().remote == tuple.remote
     }
 
     /// A new 1-RTT packet came on a path. The newest one that is more than a probe says where the peer is (RFC 9000 section 9.3).
@@ -44,7 +43,7 @@ impl Connection {
         if member.closed() {
             return;
         }
-        if tuple == member.tuple {
+        if tuple == member.tuple() {
             member.reach_mut().note_destination(destination);
         } else if moves && !self.identity.client() && self.handshake.confirmed() {
             self.follow_peer(path, tuple, destination, len);
@@ -53,12 +52,11 @@ impl Connection {
 
     fn follow_peer(&mut self, path: usize, tuple: Tuple, destination: ConnectionId, len: u32) {
         let member = &mut self.paths[path];
-        member.steady = false;
-        let left = std::mem::replace(&mut member.tuple, tuple);
+        let left = member.route_mut().change(tuple);
         let reach = member.reach_mut();
         reach.follow(left, tuple, len);
         if reach.moved_on_purpose(destination) {
-            let used = self.identity.remote().current(self.paths[path].id);
+            let used = self.identity.remote().current(self.paths[path].id());
             let used = used.map(|(_, id)| id);
             self.paths[path].reach_mut().keep_former_id(used);
             self.change_id(path);
@@ -68,18 +66,15 @@ impl Connection {
             address: tuple.remote,
         });
         if left.remote.ip() != tuple.remote.ip() || left.local.ip() != tuple.local.ip() {
-            let ids = (
-                self.policy.addresses().local_id(tuple.local.ip()),
-                self.policy.addresses_mut().remote_id(tuple.remote.ip()),
-            );
-            (self.paths[path].local_id, self.paths[path].remote_id) = ids;
+            let ids = self.policy.addresses_mut().ids(tuple);
+            self.paths[path].route_mut().set_ids(ids);
             self.forget_measurements(path);
         }
     }
 
     /// Another id for a peer that moved on purpose, so that nobody can link its addresses (RFC 9000 section 9.5).
     fn change_id(&mut self, path: usize) {
-        let id = self.paths[path].id;
+        let id = self.paths[path].id();
         if let Some(sequence) = self.identity.remote_mut().change(id) {
             let path = self.multipath().then_some(id);
             self.control
@@ -87,8 +82,7 @@ impl Connection {
         }
     }
 
-    /// Another host address means another way through the network; a port alone does not (RFC 9000 section 9.4). It begins as a connection does,
-    /// without backoff, too (RFC 9002 appendix A.4).
+    /// A path goes another way through the network.
     fn forget_measurements(&mut self, path: usize) {
         let longest = self.parameters.peer().max_udp_payload_size;
         let now = self.now;
@@ -96,13 +90,7 @@ impl Connection {
             return;
         };
         let member = &mut self.paths[path];
-        member.window_mut().restart(congestion, now);
-        member.rtt = Rtt::default();
-        member.timeouts = 0;
-        member.space.sent.disregard();
-        member.reach_mut().restart(now);
-        member.mtu.cancel();
-        member.limit_datagrams(longest);
+        member.forget_measurements(congestion, now, longest);
         let fresh = Path::new(payload(member.datagram()), self.config.initial_window);
         let (member, mut shown) = self.paths.pair_mut(path);
         *shown = Path {
@@ -136,7 +124,7 @@ impl Connection {
         self.now = now;
         for path in 0..self.paths.len() {
             let member = &self.paths[path];
-            if member.closed() || member.tuple.local.ip() != from {
+            if member.closed() || member.tuple().local.ip() != from {
                 continue;
             }
             if let Err(reason) = self.move_to(path, to) {
@@ -157,7 +145,9 @@ impl Connection {
         if !self.policy.addresses().up().any(|own| own == address) {
             return Some("the address is down");
         }
-        if address == member.tuple.local.ip() || address.is_ipv4() != member.tuple.local.is_ipv4() {
+        if address == member.tuple().local.ip()
+            || address.is_ipv4() != member.tuple().local.is_ipv4()
+        {
             return Some("no other address of its family");
         }
         if !self.identity.client() || self.lifetime.over() {
@@ -169,7 +159,7 @@ impl Connection {
         if self.parameters.peer().disable_active_migration {
             return Some("the server forbids it");
         }
-        let spare = self.identity.remote().spare(member.id);
+        let spare = self.identity.remote().spare(member.id());
         spare.is_none().then_some("no spare connection id")
     }
 
@@ -180,24 +170,20 @@ impl Connection {
         let shared = self
             .paths
             .iter()
-            .any(|other| !other.closed() && other.tuple.local.ip() == address);
+            .any(|other| !other.closed() && other.tuple().local.ip() == address);
         let port = if shared {
             self.policy.addresses().next_port()
         } else {
-            self.paths[path].tuple.local.port()
+            self.paths[path].tuple().local.port()
         };
         let local_id = self.policy.addresses().local_id(address);
         let mtu = self.mtu_of(address);
         let member = &mut self.paths[path];
-        member.steady = false;
-        let left = std::mem::replace(&mut member.tuple.local, (address, port).into());
-        let left = Tuple {
-            local: left,
-            ..member.tuple
-        };
+        let left = member.route_mut().change_local((address, port).into());
         member.reach_mut().leave(left);
-        member.local_id = local_id;
-        member.set_mtu(mtu);
+        member.route_mut().set_local_id(local_id);
+        let tuple = member.tuple();
+        member.datagram_size_mut().set_mtu(tuple, mtu);
         self.change_id(path);
         self.event(EventKind::PathMigrated {
             subflow: path,
@@ -241,9 +227,8 @@ impl Connection {
         let Some(former) = member.reach_mut().return_to_former() else {
             return false;
         };
-        let moved_itself = former.local != member.tuple.local;
-        member.steady = false;
-        member.tuple = former;
+        let moved_itself = former.local != member.tuple().local;
+        member.route_mut().change(former);
         self.event(EventKind::PathMigrated {
             subflow: path,
             address: if self.identity.client() {
@@ -256,8 +241,8 @@ impl Connection {
             let mtu = self.mtu_of(former.local.ip());
             let local_id = self.policy.addresses().local_id(former.local.ip());
             let member = &mut self.paths[path];
-            member.local_id = local_id;
-            member.set_mtu(mtu);
+            member.route_mut().set_local_id(local_id);
+            member.datagram_size_mut().set_mtu(former, mtu);
             self.forget_measurements(path);
             // A packet that is more than a probe tells the peer.
             self.control.push(Frame::Ping);

@@ -8,7 +8,7 @@ use super::connection::{Connection, PROTOCOL};
 use super::crypto::Level;
 use super::loss::PACKET_THRESHOLD;
 use super::note::{Discard, Note};
-use super::recovery::PERSISTENT;
+use super::path::PERSISTENT;
 use super::rtt::{GRANULARITY, INITIAL, TIME_THRESHOLD};
 use super::window::LEAST_WINDOW;
 use crate::Nanos;
@@ -162,7 +162,7 @@ impl Connection {
         let (member, window) = (&self.paths[path], self.paths.shown(path));
         let packet = u64::from(member.datagram());
         let bytes = |packets: u32| u64::from(packets) * packet;
-        let rtt = &member.rtt;
+        let rtt = &member.rtt();
         let state = match window.state {
             CaState::Cwr | CaState::Recovery => "recovery",
             _ if window.in_slow_start() => "slow_start",
@@ -175,7 +175,7 @@ impl Connection {
                 latest: rtt.latest(),
                 variation: rtt.variation(),
             }),
-            pto_count: member.timeouts,
+            pto_count: member.probing().timeouts(),
             congestion_window: bytes(window.cwnd),
             bytes_in_flight: self.bytes_in_flight(path),
             ssthresh: (window.ssthresh != INFINITE_SSTHRESH).then(|| bytes(window.ssthresh)),
@@ -189,7 +189,7 @@ impl Connection {
     fn bytes_in_flight(&self, path: usize) -> u64 {
         let handshake = self.handshake.spaces();
         let first = handshake.filter(|_| path == 0).map(|space| &space.sent);
-        let spaces = first.chain([&self.paths[path].space.sent]);
+        let spaces = first.chain([&self.paths[path].space().sent]);
         let packets = spaces.flat_map(|sent| sent.iter().filter(|packet| packet.in_flight));
         packets.map(|packet| u64::from(packet.size)).sum()
     }

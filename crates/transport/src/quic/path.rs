@@ -2,25 +2,25 @@
 
 use std::net::IpAddr;
 
-use polypath_wire::quic::Frame;
-
 use super::contents::Contents;
-use super::loss::InFlight;
+use super::datagram_size::DatagramSize;
+use super::loss::{InFlight, Sent, is_persistent};
+use super::probing::Probing;
 use super::reach::Reach;
 use super::received::Received;
+use super::route::Route;
 use super::rtt::Rtt;
 use super::status::Status;
+use super::traffic::Traffic;
 use super::window::{News, Window};
 use crate::congestion::{CongestionControl, Restart};
-use crate::path::{Member, MtuDiscovery, Path, Totals};
+use crate::path::{Member, Path, Totals};
+use crate::path_manager::Pair;
 use crate::settings::Config;
 use crate::{NEVER, Nanos, Tuple};
 
-/// The least that a path of QUIC takes (RFC 9000 section 14), in bytes of UDP payload.
-pub(super) const LEAST_DATAGRAM: u32 = 1200;
-const UDP_HEADER: u32 = 8;
-/// Doublings of the probe timeout at most.
-const MOST_DOUBLINGS: u32 = 16;
+/// kPersistentCongestionThreshold (RFC 9002 section 7.6.1).
+pub(super) const PERSISTENT: Nanos = 3;
 
 /// A packet number space.
 #[derive(Debug, Default)]
@@ -34,46 +34,24 @@ pub(super) struct Space {
 /// One path of a connection.
 pub struct PathState {
     /// Its id (RFC 10069 section 3.2).
-    pub id: u64,
-    pub tuple: Tuple,
-    /// All datagrams of it so far went between the same addresses.
-    pub(super) steady: bool,
-    pub local_id: u8,
-    pub remote_id: u8,
-    /// Addresses of routers through which its packets are steered.
-    pub gateways: Vec<IpAddr>,
-    /// Whether it is a backup.
-    status: Status,
-    pub established_at: Option<Nanos>,
-    pub closed_at: Option<Nanos>,
+    id: u64,
+    established_at: Option<Nanos>,
+    closed_at: Option<Nanos>,
     /// Until when packets of a closed path are taken (RFC 10069 section 3.4).
-    pub(super) takes_until: Nanos,
-    pub(super) space: Space,
-    pub(super) rtt: Rtt,
-    /// When that had its first sample.
-    pub(super) sampled_at: Nanos,
-    window: Window,
-    /// Longest UDP payload that the interface takes.
-    interface_takes: u32,
-    pub(super) mtu: MtuDiscovery,
-    /// Whether the peer receives at its addresses.
+    takes_until: Nanos,
+    route: Route,
+    status: Status,
     reach: Reach,
-    /// Probe timeouts in a row, and ack-eliciting packets to be sent beyond the window.
-    pub(super) timeouts: u32,
-    /// When it was last given up.
-    pub(super) failed_at: Nanos,
-    pub(super) probes: u32,
+    space: Space,
+    rtt: Rtt,
+    /// When that had its first sample.
+    sampled_at: Nanos,
+    probing: Probing,
+    window: Window,
+    datagram_size: DatagramSize,
     /// Sends ECT(0).
-    pub(super) ecn: bool,
-    pub(super) totals: Totals,
-    /// Frames that came on it which ask to be acknowledged, and neither carry stream bytes nor only ask.
-    other_frames: u64,
-    /// What [`PathState::came_for_acks`] of all paths came to when a packet of acknowledgements on it last asked for an answer.
-    pub(super) asked_after: u64,
-}
-
-fn headers(tuple: Tuple) -> u32 {
-    UDP_HEADER + if tuple.local.is_ipv6() { 40 } else { 20 }
+    ecn: bool,
+    traffic: Traffic,
 }
 
 impl PathState {
@@ -81,68 +59,158 @@ impl PathState {
         config: &Config,
         congestion: Box<dyn CongestionControl>,
         id: u64,
-        tuple: Tuple,
-        ids: (u8, u8),
-        mtu: u32,
-        peer_takes: u64,
+        route: Route,
+        datagram_size: DatagramSize,
     ) -> Self {
-        let headers = headers(tuple);
-        let interface_takes = mtu.saturating_sub(headers);
-        let mut search = MtuDiscovery::new(true, headers, mtu);
-        search.begin(LEAST_DATAGRAM, LEAST_DATAGRAM, 0);
-        let mut state = Self {
+        Self {
             id,
-            tuple,
-            steady: true,
-            local_id: ids.0,
-            remote_id: ids.1,
-            gateways: Vec::new(),
             established_at: None,
             closed_at: None,
             takes_until: NEVER,
+            route,
+            status: Status::default(),
+            reach: Reach::default(),
             space: Space::default(),
             rtt: Rtt::default(),
             sampled_at: 0,
+            probing: Probing::default(),
             window: Window::new(congestion),
-            interface_takes,
-            mtu: search,
-            reach: Reach::default(),
-            timeouts: 0,
-            failed_at: 0,
-            probes: 0,
+            datagram_size,
             ecn: config.ecn,
-            status: Status::default(),
-            totals: Totals::default(),
-            other_frames: 0,
-            asked_after: 0,
-        };
-        state.limit_datagrams(peer_takes);
-        state
+            traffic: Traffic::default(),
+        }
     }
 
-    /// The interface of its local address takes packets of so many bytes.
-    pub(super) fn set_mtu(&mut self, mtu: u32) {
-        self.interface_takes = mtu.saturating_sub(headers(self.tuple));
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
-    /// Whether a report that a datagram of `len` bytes was longer than a link's `mtu` tells anything. One below the least that a path takes is
-    /// to be ignored (RFC 9000 section 14.2.1).
-    pub(super) fn on_report(&mut self, len: u32, mtu: u32) -> bool {
-        let headers = headers(self.tuple);
-        mtu >= LEAST_DATAGRAM + headers && self.mtu.on_report(len + headers, mtu)
+    /// What a recording calls its state.
+    pub fn state_name(&self) -> &'static str {
+        if self.closed() {
+            "abandoned"
+        } else if self.established_at.is_some() {
+            "established"
+        } else {
+            "validating"
+        }
     }
 
-    /// The peer takes datagrams of so many bytes.
-    pub(super) fn limit_datagrams(&mut self, longest: u64) {
-        let longest = longest.min(u64::from(self.interface_takes)) as u32;
-        self.mtu
-            .begin(longest.max(LEAST_DATAGRAM), LEAST_DATAGRAM, 0);
+    /// Data may be sent since then.
+    pub fn established_at(&self) -> Option<Nanos> {
+        self.established_at
     }
 
-    /// Longest UDP payload that is sent.
+    pub(super) fn establish(&mut self, now: Nanos) {
+        self.established_at = Some(now);
+    }
+
+    /// It was abandoned by either side.
+    pub fn closed(&self) -> bool {
+        self.closed_at.is_some()
+    }
+
+    pub fn closed_at(&self) -> Option<Nanos> {
+        self.closed_at
+    }
+
+    pub(super) fn close(&mut self, now: Nanos) {
+        self.closed_at = Some(now);
+    }
+
+    /// Data may be sent.
+    pub(super) fn open(&self) -> bool {
+        self.established_at.is_some() && !self.closed()
+    }
+
+    /// Packets on it are taken, though it may be abandoned.
+    pub(super) fn takes(&self, now: Nanos) -> bool {
+        !self.closed() || now < self.takes_until
+    }
+
+    /// The peer abandoned it: packets that are on their way are taken for so many probe timeouts.
+    pub(super) fn retain(&mut self, now: Nanos, timeouts: Nanos, ack_delay: Nanos) {
+        let until = now + timeouts * self.rtt.probe_timeout(ack_delay);
+        self.takes_until = until.min(self.takes_until);
+    }
+
+    pub fn tuple(&self) -> Tuple {
+        self.route.tuple()
+    }
+
+    /// The ids of its addresses.
+    pub(super) fn ids(&self) -> Pair {
+        self.route.ids()
+    }
+
+    /// Addresses of routers through which its packets are steered.
+    pub fn gateways(&self) -> &[IpAddr] {
+        self.route.gateways()
+    }
+
+    pub(super) fn route(&self) -> &Route {
+        &self.route
+    }
+
+    pub(super) fn route_mut(&mut self) -> &mut Route {
+        &mut self.route
+    }
+
+    /// Either side wants it to be a backup.
+    pub fn is_backup(&self) -> bool {
+        self.status.is_backup()
+    }
+
+    pub(super) fn status(&self) -> &Status {
+        &self.status
+    }
+
+    pub(super) fn status_mut(&mut self) -> &mut Status {
+        &mut self.status
+    }
+
+    /// The peer has shown that it receives on it.
+    pub fn validated(&self) -> bool {
+        self.reach.validated()
+    }
+
+    pub(super) fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    pub(super) fn reach_mut(&mut self) -> &mut Reach {
+        &mut self.reach
+    }
+
     #[inline]
-    pub fn datagram(&self) -> u32 {
-        self.mtu.payload(0).max(LEAST_DATAGRAM)
+    pub(super) fn space(&self) -> &Space {
+        &self.space
+    }
+
+    #[inline]
+    pub(super) fn space_mut(&mut self) -> &mut Space {
+        &mut self.space
+    }
+
+    #[inline]
+    pub(super) fn rtt(&self) -> &Rtt {
+        &self.rtt
+    }
+
+    /// A round trip was measured; as [`Rtt::sample`].
+    pub(super) fn sample(&mut self, now: Nanos, latest: Nanos, ack_delay: Nanos) {
+        if !self.rtt.sampled() {
+            self.sampled_at = now;
+        }
+        self.rtt.sample(latest, ack_delay);
+    }
+
+    pub(super) fn probing(&self) -> &Probing {
+        &self.probing
+    }
+
+    pub(super) fn probing_mut(&mut self) -> &mut Probing {
+        &mut self.probing
     }
 
     pub(super) fn window(&self) -> &Window {
@@ -151,6 +219,59 @@ impl PathState {
 
     pub(super) fn window_mut(&mut self) -> &mut Window {
         &mut self.window
+    }
+
+    /// Longest UDP payload that is sent.
+    #[inline]
+    pub fn datagram(&self) -> u32 {
+        self.datagram_size.longest()
+    }
+
+    pub(super) fn datagram_size(&self) -> &DatagramSize {
+        &self.datagram_size
+    }
+
+    pub(super) fn datagram_size_mut(&mut self) -> &mut DatagramSize {
+        &mut self.datagram_size
+    }
+
+    /// Packets are sent with ECT(0).
+    #[inline]
+    pub(super) fn ecn(&self) -> bool {
+        self.ecn
+    }
+
+    /// The path, or the peer, does not tell of ECN.
+    pub(super) fn give_up_ecn(&mut self) {
+        self.ecn = false;
+    }
+
+    pub fn totals(&self) -> &Totals {
+        self.traffic.totals()
+    }
+
+    pub(super) fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    pub(super) fn traffic_mut(&mut self) -> &mut Traffic {
+        &mut self.traffic
+    }
+
+    /// Another host address means another way through the network; a port alone does not (RFC 9000 section 9.4). It begins as a connection does,
+    /// without backoff, too (RFC 9002 appendix A.4), to a peer that takes datagrams of so many bytes.
+    pub(super) fn forget_measurements(
+        &mut self,
+        congestion: Box<dyn CongestionControl>,
+        now: Nanos,
+        longest: u64,
+    ) {
+        self.window.restart(congestion, now);
+        self.rtt = Rtt::default();
+        self.probing.forgive();
+        self.space.sent.disregard();
+        self.reach.restart(now);
+        self.datagram_size.restart(longest);
     }
 
     /// Before a packet leaves where nothing is in flight: the controller learns for how long that lasted (RFC 9438 section 5.8, Linux
@@ -178,68 +299,7 @@ impl PathState {
 
     /// Something is to be sent on it beside data and acknowledgements: challenges, answers, probes.
     pub(super) fn has_errand(&self, now: Nanos) -> bool {
-        self.probes > 0 || self.reach.has_errand() || self.mtu.due(now)
-    }
-
-    /// A frame came that carries no stream bytes. A PING is answered, but nobody has to know whether the answer arrives.
-    pub(super) fn note_frame(&mut self, frame: &Frame) {
-        let asks_only = matches!(frame, Frame::Ping | Frame::ImmediateAck);
-        self.other_frames += u64::from(frame.ack_eliciting() && !asks_only);
-    }
-
-    /// Grows with everything that came on it and whose sender waits for the acknowledgement.
-    pub(super) fn came_for_acks(&self) -> u64 {
-        self.totals.received + self.other_frames
-    }
-
-    /// What a recording calls its state.
-    pub fn state_name(&self) -> &'static str {
-        if self.closed() {
-            "abandoned"
-        } else if self.established_at.is_some() {
-            "established"
-        } else {
-            "validating"
-        }
-    }
-
-    pub fn totals(&self) -> &Totals {
-        &self.totals
-    }
-
-    /// It was abandoned by either side.
-    pub fn closed(&self) -> bool {
-        self.closed_at.is_some()
-    }
-
-    /// Packets on it are taken, though it may be abandoned.
-    pub(super) fn takes(&self, now: Nanos) -> bool {
-        !self.closed() || now < self.takes_until
-    }
-
-    pub fn validated(&self) -> bool {
-        self.reach.validated()
-    }
-
-    pub(super) fn reach(&self) -> &Reach {
-        &self.reach
-    }
-
-    pub(super) fn reach_mut(&mut self) -> &mut Reach {
-        &mut self.reach
-    }
-
-    pub(super) fn status(&self) -> &Status {
-        &self.status
-    }
-
-    pub(super) fn status_mut(&mut self) -> &mut Status {
-        &mut self.status
-    }
-
-    /// Either side wants it to be a backup.
-    pub fn is_backup(&self) -> bool {
-        self.status.is_backup()
+        self.probing.asks() || self.reach.has_errand() || self.datagram_size.due(now)
     }
 
     /// When its validation is given up, of a peer that holds acknowledgements back for `ack_delay`.
@@ -261,18 +321,13 @@ impl PathState {
         self.reach.asks_at(self.rtt.probe_timeout(ack_delay))
     }
 
-    /// By what its probe timeout is multiplied (RFC 9002 section 6.2.1).
-    pub(super) fn backoff(&self) -> Nanos {
-        1 << self.timeouts.min(MOST_DOUBLINGS)
-    }
-
     /// When the next probe of its space is due, once the handshake is confirmed (RFC 9002 section 6.2.1).
     #[inline]
     pub(super) fn probe_deadline(&self, max_ack_delay: Nanos) -> Nanos {
         if self.space.sent.eliciting() == 0 {
             return NEVER;
         }
-        let timeout = self.rtt.probe_timeout(max_ack_delay) * self.backoff();
+        let timeout = self.rtt.probe_timeout(max_ack_delay) * self.probing.backoff();
         self.space.sent.last_eliciting_at() + timeout
     }
 
@@ -283,6 +338,23 @@ impl PathState {
             NEVER => self.probe_deadline(max_ack_delay),
             at => at,
         }
+    }
+
+    /// Whether everything between two lost packets that far apart is lost, both sent since the path has a round trip (RFC 9002 section 7.6.2).
+    pub(super) fn is_persistent(&self, lost: &[Sent<Contents>], ack_delay: Nanos) -> bool {
+        let span = self.rtt.probe_timeout(ack_delay) * PERSISTENT;
+        let counts = |packet: &Sent<Contents>| {
+            let carried = &packet.carried;
+            packet.at > self.sampled_at && !carried.is_probe() && !carried.off_path()
+        };
+        let long = lost[lost.len() - 1].at - lost[0].at > span;
+        long && self.rtt.sampled() && is_persistent(lost, span, counts)
+    }
+
+    /// Congestion is persistent: round trip and window begin again (RFC 9002 sections 5.2 and 7.6.2).
+    pub(super) fn on_persistent_congestion(&mut self, shown: &mut Member) {
+        self.rtt.restart_min();
+        self.window.on_persistent_congestion(shown);
     }
 
     /// Shows schedulers and coupled congestion controls the round trip.

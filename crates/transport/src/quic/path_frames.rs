@@ -5,8 +5,8 @@ use polypath_wire::quic::Frame;
 use super::connection::Connection;
 use super::contents::Carried;
 use super::crypto::Level;
+use super::datagram_size::LEAST_DATAGRAM;
 use super::draft::Draft;
-use super::path::LEAST_DATAGRAM;
 use super::reach::Reach;
 use crate::Tuple;
 
@@ -40,7 +40,7 @@ impl Connection {
             }
             fits
         });
-        if answered && member.established_at.is_some_and(|at| at < self.now) && draft.room > 0 {
+        if answered && member.established_at().is_some_and(|at| at < self.now) && draft.room > 0 {
             // It shows that this side has not moved (RFC 9000 section 9.3.3).
             draft.push(Frame::Ping);
         }
@@ -62,7 +62,7 @@ impl Connection {
 
     /// An answer goes where the challenge came from (RFC 9000 section 8.2.2).
     fn answer_elsewhere(&mut self, path: usize) {
-        let here = self.paths[path].tuple;
+        let here = self.paths[path].tuple();
         for (data, tuple, len) in self.paths[path].reach_mut().take_elsewhere(here) {
             let Some(mut draft) = self.off_path_draft(path, Reach::answer_to(len)) else {
                 continue;
@@ -91,7 +91,7 @@ impl Connection {
         let limit = limit.min(self.paths[path].datagram());
         let mut draft = self.draft(Level::OneRtt, path, limit)?;
         // One id is not sent to two addresses, if there is another (RFC 9000 section 9.5).
-        let spare = self.identity.remote().spare(self.paths[path].id);
+        let spare = self.identity.remote().spare(self.paths[path].id());
         if let Some(spare) = spare.filter(|id| id.len() == draft.header().destination.len()) {
             draft.header_mut().destination = spare;
         }

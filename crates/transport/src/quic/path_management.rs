@@ -26,7 +26,7 @@ impl Connection {
 
     /// Data may be sent on a path from now on.
     pub(super) fn open_path(&mut self, path: usize) {
-        self.paths[path].established_at = Some(self.now);
+        self.paths[path].establish(self.now);
         self.paths.choose_senders(&self.config);
         self.paths.refresh_backup(path);
         let (member, mut shown) = self.paths.pair_mut(path);
@@ -75,18 +75,14 @@ impl Connection {
         }
         let open = self.paths.iter().filter(|member| !member.closed());
         let open = open.map(|member| {
-            let pair = Pair {
-                local: member.local_id,
-                remote: member.remote_id,
-            };
-            let tuple = member.tuple;
-            (pair, (tuple.local.ip(), tuple.remote.ip()))
+            let tuple = member.tuple();
+            (member.ids(), (tuple.local.ip(), tuple.remote.ip()))
         });
         let wanted = self.path_ids.wanted();
         let known = self.policy.addresses();
         let wanted = wanted.filter_map(|pair| Some((pair, known.of(pair)?)));
         let (subflows, addresses): (Vec<Pair>, Vec<_>) = open.chain(wanted).unzip();
-        let first = |member: &PathState| member.id == 0 && !member.closed();
+        let first = |member: &PathState| member.id() == 0 && !member.closed();
         let further = subflows.len() - usize::from(self.paths.iter().any(first));
         let standing = Standing {
             occasion,
@@ -158,28 +154,28 @@ impl Connection {
             return;
         };
         let backup = self.policy.addresses().is_backup(pair.local);
-        let remote = (remote, self.paths[0].tuple.remote.port()).into();
+        let remote = (remote, self.paths[0].tuple().remote.port()).into();
         let same = self
             .paths
             .iter()
-            .any(|member| member.tuple.remote == remote && member.tuple.local.ip() == address);
+            .any(|member| member.tuple().remote == remote && member.tuple().local.ip() == address);
         // One path has one pair of addresses and ports; a second between the same addresses takes another port.
         let port = if same {
             self.policy.addresses().next_port()
         } else {
-            self.paths[0].tuple.local.port()
+            self.paths[0].tuple().local.port()
         };
         let tuple = Tuple {
             local: (address, port).into(),
             remote,
         };
-        let Ok(path) = self.add_path(id, tuple, (pair.local, pair.remote)) else {
+        let Ok(path) = self.add_path(id, tuple, pair) else {
             return;
         };
         self.path_ids.advance();
         self.identity.remote_mut().put_to_use(id);
         let member = &mut self.paths[path];
-        member.gateways = gateways;
+        member.route_mut().steer(gateways);
         member.status_mut().set_local(backup);
         member.reach_mut().ask();
     }
@@ -261,7 +257,7 @@ impl Connection {
             return;
         };
         self.paths[path].reach_mut().on_answer(full);
-        let new = self.paths[path].established_at.is_none();
+        let new = self.paths[path].established_at().is_none();
         if new && !self.paths[path].closed() && self.lifetime.established() {
             self.open_path(path);
         }
@@ -274,17 +270,15 @@ impl Connection {
 
     fn on_abandon(&mut self, id: u64) {
         let open = |member: &PathState| !member.closed();
-        let Some(path) = self.paths.iter().position(|member| member.id == id) else {
+        let Some(path) = self.paths.iter().position(|member| member.id() == id) else {
             return self.abandon_unused(id);
         };
         let delay = self.parameters.peer_delay();
-        let member = &mut self.paths[path];
-        let until = self.now + RETENTION * member.rtt.probe_timeout(delay);
-        member.takes_until = until.min(member.takes_until);
-        if member.closed() {
+        self.paths[path].retain(self.now, RETENTION, delay);
+        if self.paths[path].closed() {
             return;
         }
-        let mut others = self.paths.iter().filter(|member| member.id != id);
+        let mut others = self.paths.iter().filter(|member| member.id() != id);
         if others.any(open) {
             return self.leave(path, TransportError::NO_ERROR);
         }
@@ -315,8 +309,8 @@ impl Connection {
 
     /// Leaves a path and tells the peer (RFC 10069 section 3.4).
     fn leave(&mut self, path: usize, error: TransportError) {
-        let id = self.paths[path].id;
-        self.paths[path].closed_at = Some(self.now);
+        let id = self.paths[path].id();
+        self.paths[path].close(self.now);
         self.compare_timeouts();
         self.paths.choose_senders(&self.config);
         self.give_up_flight(path);
@@ -346,7 +340,7 @@ impl Connection {
     }
 
     fn on_status(&mut self, id: u64, sequence: u64, backup: bool) {
-        let Some(path) = self.paths.iter().position(|member| member.id == id) else {
+        let Some(path) = self.paths.iter().position(|member| member.id() == id) else {
             // It may come before the path is opened.
             if !self.identity.remote().is_abandoned(id) {
                 self.path_ids.keep_status(id, sequence, backup);
@@ -388,7 +382,7 @@ impl Connection {
             return;
         }
         let member = &mut self.paths[path];
-        let id = member.id;
+        let id = member.id();
         self.control.push(member.status_mut().tell(id));
     }
 
@@ -398,7 +392,7 @@ impl Connection {
         self.policy.addresses_mut().set_backup(address, backup);
         for path in 0..self.paths.len() {
             let member = &self.paths[path];
-            if member.tuple.local.ip() == address && !member.closed() {
+            if member.tuple().local.ip() == address && !member.closed() {
                 self.set_path_backup(path, backup);
             }
         }

@@ -22,8 +22,12 @@ impl Connection {
         let Some(member) = self.paths.get_mut(path) else {
             return;
         };
-        let own = self.identity.remote().current_id(member.id) == Some(destination);
-        if !own || member.closed() || self.lifetime.over() || !member.on_report(len, mtu) {
+        let own = self.identity.remote().current_id(member.id()) == Some(destination);
+        if !own || member.closed() || self.lifetime.over() {
+            return;
+        }
+        let tuple = member.tuple();
+        if !member.datagram_size_mut().on_report(tuple, len, mtu) {
             return;
         }
         let full = payload(member.datagram());

@@ -9,6 +9,7 @@ use rand_pcg::Pcg64Mcg;
 use super::contents::Contents;
 use super::loss::Sent;
 use super::path::PathState;
+use super::traffic::Traffic;
 use crate::algorithms;
 use crate::congestion::CongestionControl;
 use crate::path::{Member, Path};
@@ -44,10 +45,6 @@ impl IndexMut<usize> for Paths {
     fn index_mut(&mut self, path: usize) -> &mut PathState {
         &mut self.members[path]
     }
-}
-
-fn open(member: &PathState) -> bool {
-    member.established_at.is_some() && !member.closed()
 }
 
 impl Paths {
@@ -137,8 +134,8 @@ impl Paths {
     #[inline]
     pub fn named(&self, id: u64) -> Option<usize> {
         match self.members.get(id as usize) {
-            Some(member) if member.id == id => Some(id as usize),
-            _ => self.members.iter().position(|member| member.id == id),
+            Some(member) if member.id() == id => Some(id as usize),
+            _ => self.members.iter().position(|member| member.id() == id),
         }
     }
 
@@ -146,16 +143,18 @@ impl Paths {
     pub fn at_address(&self, local_id: u8) -> Vec<usize> {
         let from = |path: &usize| {
             let member = &self.members[*path];
-            member.local_id == local_id && !member.closed()
+            member.ids().local == local_id && !member.closed()
         };
         (0..self.members.len()).filter(from).collect()
     }
 
     /// Those between two addresses that are not closed.
     pub fn between(&self, pair: Pair) -> Vec<usize> {
-        let mut from = self.at_address(pair.local);
-        from.retain(|&path| self.members[path].remote_id == pair.remote);
-        from
+        let between = |path: &usize| {
+            let member = &self.members[*path];
+            member.ids() == pair && !member.closed()
+        };
+        (0..self.members.len()).filter(between).collect()
     }
 
     /// Some path may carry data now.
@@ -167,12 +166,12 @@ impl Paths {
     /// No other is open.
     pub fn is_last(&self, path: usize) -> bool {
         let mut others = (0..self.members.len()).filter(|&other| other != path);
-        !others.any(|other| open(&self.members[other]))
+        !others.any(|other| self.members[other].open())
     }
 
     /// Some path from another address is open.
     pub fn any_elsewhere(&self, local_id: u8) -> bool {
-        let elsewhere = |member: &PathState| member.local_id != local_id && open(member);
+        let elsewhere = |member: &PathState| member.ids().local != local_id && member.open();
         self.members.iter().any(elsewhere)
     }
 
@@ -181,7 +180,7 @@ impl Paths {
         let chosen = |path: &usize| {
             let works = !self.shown[*path].potentially_failed;
             let sends = self.is_wanted(*path, config) && works || config.send_paths.is_empty();
-            open(&self.members[*path]) && sends
+            self.members[*path].open() && sends
         };
         let any = (0..self.members.len()).any(|path| chosen(&path));
         let sends: Vec<bool> = (0..self.members.len())
@@ -189,7 +188,7 @@ impl Paths {
                 if any {
                     chosen(&path)
                 } else {
-                    open(&self.members[path])
+                    self.members[path].open()
                 }
             })
             .collect();
@@ -201,13 +200,13 @@ impl Paths {
     /// This host is to send on a path.
     fn is_wanted(&self, path: usize, config: &Config) -> bool {
         let wanted = &config.send_paths;
-        wanted.is_empty() || wanted.contains(&self.members[path].id)
+        wanted.is_empty() || wanted.contains(&self.members[path].id())
     }
 
     /// A path is open on which this host would send only if those it is to send on fail.
     fn is_spare(&self, path: usize, config: &Config) -> bool {
         let works = !self.shown[path].potentially_failed;
-        open(&self.members[path]) && !self.is_wanted(path, config) && works
+        self.members[path].open() && !self.is_wanted(path, config) && works
     }
 
     /// Another path can take over what a path carries.
@@ -252,7 +251,8 @@ impl Paths {
 
     /// Grows with everything that came and whose sender waits for the acknowledgement.
     pub fn came_for_acks(&self) -> u64 {
-        self.members.iter().map(PathState::came_for_acks).sum()
+        let came = self.members.iter().map(PathState::traffic);
+        came.map(Traffic::came_for_acks).sum()
     }
 
     /// Room for packets that are acknowledged.
@@ -269,17 +269,17 @@ impl Paths {
     /// A path that was given up is asked while it has nothing in flight whose probe timeout would ask.
     pub fn keep_asking(&mut self, path: usize) {
         let member = &mut self.members[path];
-        let asked = !self.shown[path].potentially_failed || member.space.sent.eliciting() > 0;
+        let asked = !self.shown[path].potentially_failed || member.space().sent.eliciting() > 0;
         if !asked && !member.closed() {
-            member.probes = member.probes.max(1);
+            member.probing_mut().ask_once();
         }
     }
 
     /// All paths end.
     pub fn close_all(&mut self, now: Nanos) {
         for (member, shown) in self.pairs_mut() {
-            if member.closed_at.is_none() {
-                member.closed_at = Some(now);
+            if !member.closed() {
+                member.close(now);
                 shown.established = false;
             }
         }
@@ -296,7 +296,7 @@ impl Paths {
 
     fn find_longest_timeout(&self) -> Nanos {
         let left = self.members.iter().filter(|member| !member.closed());
-        left.map(|member| member.rtt.probe_timeout(0))
+        left.map(|member| member.rtt().probe_timeout(0))
             .max()
             .unwrap_or(0)
     }
@@ -325,7 +325,7 @@ impl Paths {
         let (mut at, mut asked_at) = (NEVER, NEVER);
         let (mut validating, mut open) = (false, false);
         for (member, path) in self.pairs_mut() {
-            at = at.min(member.space.received.deadline());
+            at = at.min(member.space().received.deadline());
             let burst_at = member.window_mut().settle(path, now);
             if member.closed() {
                 continue;

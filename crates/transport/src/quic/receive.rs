@@ -9,10 +9,10 @@ use polypath_wire::quic::{
 use super::connection::Connection;
 use super::control;
 use super::crypto::Level;
+use super::datagram_size::LEAST_DATAGRAM;
 use super::handshake::HandshakeError;
 use super::moving;
 use super::note::Discard;
-use super::path::LEAST_DATAGRAM;
 use super::received::Codepoint;
 use super::streams::{Fault, Part};
 use crate::{CloseReason, EventKind, Tuple};
@@ -91,10 +91,10 @@ impl Connection {
                 }
                 Came::Unopened(id) => {
                     let mut members = self.paths.iter_mut();
-                    let Some(member) = members.find(|member| member.id == id) else {
+                    let Some(member) = members.find(|member| member.id() == id) else {
                         continue;
                     };
-                    if !std::mem::replace(&mut counted, true) && tuple == member.tuple {
+                    if !std::mem::replace(&mut counted, true) && tuple == member.tuple() {
                         member.reach_mut().on_received(len);
                     }
                     continue;
@@ -114,7 +114,7 @@ impl Connection {
         let id = self.identity.path_for(packet)?;
         if let Some(path) = self.paths.named(id) {
             let member = &self.paths[path];
-            let home = *tuple == member.tuple;
+            let home = *tuple == member.tuple();
             let usable = member.takes(self.now) && (home || self.may_come_from(path, *tuple));
             return usable.then_some((path, home));
         }
@@ -126,10 +126,7 @@ impl Connection {
         if self.identity.client() || !self.lifetime.established() {
             return None;
         }
-        let ids = (
-            self.policy.addresses().local_id(tuple.local.ip()),
-            self.policy.addresses_mut().remote_id(tuple.remote.ip()),
-        );
+        let ids = self.policy.addresses_mut().ids(*tuple);
         let path = self.add_path(id, *tuple, ids).ok()?;
         self.identity.remote_mut().put_to_use(id);
         self.paths[path].reach_mut().ask();
@@ -244,7 +241,7 @@ impl Connection {
             if home {
                 self.paths[path].reach_mut().note_destination(destination);
             } else {
-                let newest = self.paths[path].space.received.largest() < Some(number);
+                let newest = self.paths[path].space().received.largest() < Some(number);
                 let moves = newest && !moving::probing(&packet.frames);
                 self.notice_address(path, *tuple, destination, moves, len);
             }
@@ -281,7 +278,7 @@ impl Connection {
         if self.refuses(frame, &packet.header) {
             return;
         }
-        self.paths[path].note_frame(frame);
+        self.paths[path].traffic_mut().note_frame(frame);
         if let Frame::PathChallenge(data) = frame {
             self.paths[path]
                 .reach_mut()
@@ -341,7 +338,8 @@ impl Connection {
             .remote_mut()
             .set_first_token(parameters.stateless_reset_token);
         for member in self.paths.iter_mut() {
-            member.limit_datagrams(parameters.max_udp_payload_size);
+            let size = member.datagram_size_mut();
+            size.limit(parameters.max_udp_payload_size);
         }
         self.parameters.take(parameters);
         self.compare_timeouts();
@@ -504,9 +502,9 @@ impl Connection {
             let at = (path, self.now);
             match self.streams.on_data(stream, offset, len, fin, at) {
                 Ok(()) => {
-                    self.paths[path].totals.received += u64::from(len);
+                    self.paths[path].traffic_mut().on_received(len);
                     if len == 0 {
-                        self.paths[path].note_frame(frame);
+                        self.paths[path].traffic_mut().note_frame(frame);
                     }
                 }
                 Err(violation) => self.fail_for(violation.fault(), frame),

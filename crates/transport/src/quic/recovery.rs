@@ -5,16 +5,11 @@ use polypath_wire::quic::{Ack, Frame, TransportError};
 use super::connection::{Connection, payload};
 use super::contents::{Carried, Contents};
 use super::crypto::Level;
-use super::loss::{Sent, is_persistent};
+use super::loss::Sent;
 use super::path::Space;
 use super::window::{Lost, News, Sum};
 use crate::path::CaState;
 use crate::{EventKind, MICROSECOND, NEVER, Nanos};
-
-/// kPersistentCongestionThreshold (RFC 9002 section 7.6.1).
-pub(super) const PERSISTENT: Nanos = 3;
-/// Probe timeouts in a row after which other paths carry what is in flight.
-const FAILED: u32 = 2;
 
 impl Connection {
     /// The number space of a level; of the application level that of a path.
@@ -24,7 +19,7 @@ impl Connection {
     #[inline(always)]
     pub(super) fn space(&mut self, level: Level, path: usize) -> &mut Space {
         match level {
-            Level::OneRtt => &mut self.paths[path].space,
+            Level::OneRtt => self.paths[path].space_mut(),
             _ => self.handshake.space(level),
         }
     }
@@ -68,8 +63,7 @@ impl Connection {
         let member = &self.paths[path];
         let mut sum = Sum::of(&acked, member.window(), member.datagram());
         let last = &acked[acked.len() - 1];
-        // That it worked before it was given up says nothing: acknowledgements of then may have taken another way, or come again.
-        let works = last.at >= member.failed_at;
+        let works = member.probing().works(last.at);
         let delay = ack
             .delay
             .saturating_mul(MICROSECOND << self.parameters.peer().ack_delay_exponent);
@@ -89,10 +83,7 @@ impl Connection {
                 _ => 0,
             };
             let member = &mut self.paths[path];
-            if !member.rtt.sampled() {
-                member.sampled_at = self.now;
-            }
-            member.rtt.sample(latest, delay);
+            member.sample(self.now, latest, delay);
             self.compare_timeouts();
         }
         if let Some(reported) = ack.ecn {
@@ -101,7 +92,7 @@ impl Connection {
             }
         } else if sum.ecn && newest {
             // The path, or the peer, does not tell (RFC 9000 section 13.4.2.1).
-            self.paths[path].ecn = false;
+            self.paths[path].give_up_ecn();
         }
         let (member, mut shown) = self.paths.pair_mut(path);
         member.publish(&mut shown);
@@ -131,7 +122,7 @@ impl Connection {
             !self.identity.client() || self.handshake.confirmed() || level != Level::Initial;
         if forgive {
             // A client keeps its backoff until the server has validated its address (RFC 9002 section 6.2.1).
-            member.timeouts = 0;
+            member.probing_mut().forgive();
         }
         if works && self.paths.shown(path).potentially_failed {
             self.take_back_into_use(path);
@@ -163,7 +154,7 @@ impl Connection {
     #[inline]
     fn is_told_again(&self, level: Level, path: usize, delay: Nanos) -> bool {
         level == Level::OneRtt
-            && self.paths[path].timeouts > 0
+            && self.paths[path].probing().timeouts() > 0
             && self.handshake.confirmed()
             && delay > self.parameters.peer_delay()
     }
@@ -186,7 +177,7 @@ impl Connection {
 
     /// Packets in flight on a path; those of the handshake are on the first.
     pub(super) fn in_flight(&self, path: usize) -> u32 {
-        let own = self.paths[path].space.sent.in_flight();
+        let own = self.paths[path].space().sent.in_flight();
         if path > 0 || self.handshake.over() {
             return own;
         }
@@ -210,7 +201,8 @@ impl Connection {
                     largest,
                 } => self.on_ack_delivered(level, about, largest),
                 Carried::Probe => {
-                    if let Some(mtu) = self.paths[path].mtu.on_acknowledged(number + 1) {
+                    if let Some(mtu) = self.paths[path].datagram_size_mut().on_acknowledged(number)
+                    {
                         self.on_path_mtu(path, mtu);
                     }
                 }
@@ -253,7 +245,7 @@ impl Connection {
 
     fn detect_overtaken(&mut self, level: Level, path: usize) -> Lost {
         let now = self.now;
-        let rtt = self.paths[path].rtt.clone();
+        let rtt = self.paths[path].rtt().clone();
         let mut lost = Vec::new();
         self.space(level, path)
             .sent
@@ -265,7 +257,8 @@ impl Connection {
     }
 
     fn on_lost(&mut self, level: Level, path: usize, lost: Vec<Sent<Contents>>) -> Lost {
-        let persistent = self.is_persistent(path, &lost);
+        let delay = self.parameters.peer_delay();
+        let persistent = self.paths[path].is_persistent(&lost, delay);
         let (mut found, mut newest) = (Lost::default(), None);
         for packet in lost {
             let number = packet.number;
@@ -273,7 +266,7 @@ impl Connection {
             self.note_loss(level, path, number, probe);
             if probe {
                 // The loss of a probe says nothing of congestion (RFC 9000 section 14.4).
-                self.paths[path].mtu.on_lost(number);
+                self.paths[path].datagram_size_mut().on_lost(number);
             } else if packet.in_flight && !elsewhere {
                 found.packets += 1;
                 newest = newest.max(Some(packet.at));
@@ -285,8 +278,7 @@ impl Connection {
             found.reduced = self.on_congestion(path, at, CaState::Recovery) || persistent;
             if persistent {
                 let (member, mut shown) = self.paths.pair_mut(path);
-                member.rtt.restart_min();
-                member.window_mut().on_persistent_congestion(&mut shown);
+                member.on_persistent_congestion(&mut shown);
             }
         }
         found
@@ -302,18 +294,6 @@ impl Connection {
             Carried::Control(frame) => self.repeat_control(frame),
             Carried::Ack { .. } | Carried::Probe | Carried::OffPath => {}
         });
-    }
-
-    /// Whether everything between two lost packets that far apart is lost, both sent since the path has a round trip (RFC 9002 section 7.6.2).
-    fn is_persistent(&self, path: usize, lost: &[Sent<Contents>]) -> bool {
-        let member = &self.paths[path];
-        let span = member.rtt.probe_timeout(self.parameters.peer_delay()) * PERSISTENT;
-        let counts = |packet: &Sent<Contents>| {
-            let carried = &packet.carried;
-            packet.at > member.sampled_at && !carried.is_probe() && !carried.off_path()
-        };
-        let long = lost[lost.len() - 1].at - lost[0].at > span;
-        long && member.rtt.sampled() && is_persistent(lost, span, counts)
     }
 
     /// A packet that was sent at `at` met congestion; as [`Window::on_congestion`].
@@ -345,7 +325,7 @@ impl Connection {
         let sent = acked.iter().filter(|packet| packet.ecn).count() as u64;
         let told = (reported[0] + reported[2]).saturating_sub(known[0] + known[2]);
         if newest && (told < sent || reported[1] > 0) {
-            self.paths[path].ecn = false;
+            self.paths[path].give_up_ecn();
         }
         let marked = reported[2] > known[2];
         let newest = acked.iter().map(|packet| packet.at).max();
@@ -356,14 +336,14 @@ impl Connection {
     /// Keys of a level are discarded, and with them what was in flight (RFC 9001 section 4.9).
     pub(super) fn discard(&mut self, level: Level) {
         if self.handshake.discard(level) {
-            self.paths[0].timeouts = 0;
+            self.paths[0].probing_mut().forgive();
             self.paths.shown_mut(0).in_flight = self.in_flight(0);
         }
     }
 
     /// A path carries nothing any more: what was in flight goes on others.
     pub(super) fn give_up_flight(&mut self, path: usize) {
-        let packets: Vec<_> = self.paths[path].space.sent.drain().collect();
+        let packets: Vec<_> = self.paths[path].space_mut().sent.drain().collect();
         for packet in packets {
             self.requeue(Level::OneRtt, path, packet.carried);
         }
@@ -387,7 +367,7 @@ impl Connection {
 
     /// The same before the handshake is confirmed.
     fn early_recovery_deadline(&self, path: usize) -> Nanos {
-        let mut losses = self.paths[path].space.sent.loss_deadline();
+        let mut losses = self.paths[path].space().sent.loss_deadline();
         if path == 0 {
             losses = losses.min(self.handshake.loss_deadline());
         }
@@ -402,10 +382,10 @@ impl Connection {
         let member = &self.paths[path];
         let mut due = None;
         if path == 0 {
-            let timeout = member.rtt.probe_timeout(0) * member.backoff();
+            let timeout = member.rtt().probe_timeout(0) * member.probing().backoff();
             due = self.handshake.probe_deadline(timeout);
             let open = self.identity.client() && !self.handshake.confirmed();
-            if due.is_none() && open && member.space.sent.eliciting() == 0 {
+            if due.is_none() && open && member.space().sent.eliciting() == 0 {
                 return Some(self.handshake.lone_probe_deadline(timeout));
             }
         }
@@ -444,9 +424,7 @@ impl Connection {
         if at > self.now {
             return;
         }
-        let member = &mut self.paths[path];
-        member.timeouts += 1;
-        let backoff = member.timeouts;
+        let backoff = self.paths[path].probing_mut().on_timeout();
         self.event(EventKind::Timeout {
             subflow: path,
             backoff,
@@ -455,7 +433,7 @@ impl Connection {
         match level {
             Level::OneRtt => {
                 let member = &mut self.paths[path];
-                member.probes = 2;
+                member.probing_mut().ask(2);
                 if !member.validated() {
                     member.reach_mut().ask();
                 }
@@ -463,7 +441,7 @@ impl Connection {
             }
             _ => {
                 self.handshake.send_probe(level);
-                self.paths[0].probes = self.paths[0].probes.max(1);
+                self.paths[0].probing_mut().ask_once();
             }
         }
     }
@@ -478,24 +456,24 @@ impl Connection {
     /// A path that stays silent leaves what it carries to others, if there are any.
     fn judge_silence(&mut self, path: usize) {
         let others = self.paths.has_substitute(path, &self.config);
-        if self.paths[path].timeouts < FAILED
+        if !self.paths[path].probing().is_silent()
             || !others
             || self.paths.shown(path).potentially_failed
         {
             return;
         }
         self.paths.shown_mut(path).potentially_failed = true;
-        self.paths[path].failed_at = self.now;
+        self.paths[path].probing_mut().fail(self.now);
         self.paths.keep_asking(path);
         self.paths.choose_senders(&self.config);
         self.event(EventKind::PotentiallyFailed(path));
         for member in self.paths.iter_mut() {
             // It may have carried acknowledgements of every path, which the peer knows nothing of.
             if !member.closed() {
-                member.space.received.tell_again(self.now);
+                member.space_mut().received.tell_again(self.now);
             }
         }
-        let in_flight = self.paths[path].space.sent.iter();
+        let in_flight = self.paths[path].space().sent.iter();
         let (mut positions, mut frames) = (Vec::new(), Vec::new());
         for packet in in_flight {
             positions.extend(packet.carried.data());

@@ -31,7 +31,7 @@ impl Connection {
         let space = self.space(Level::Initial, 0);
         space.sent.drain().for_each(drop);
         self.handshake.begin_again();
-        self.paths[0].timeouts = 0;
+        self.paths[0].probing_mut().forgive();
         self.handshake.wait_from(self.now);
         self.paths.shown_mut(0).in_flight = self.in_flight(0);
         self.lifetime.restart(self.now);

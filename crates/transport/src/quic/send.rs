@@ -6,8 +6,8 @@ use polypath_wire::quic::Frame;
 use super::connection::Connection;
 use super::contents::Carried;
 use super::crypto::Level;
+use super::datagram_size::LEAST_DATAGRAM;
 use super::draft::Draft;
-use super::path::LEAST_DATAGRAM;
 use crate::scheduler::PacketKind;
 use crate::settings::ControlPath;
 use crate::{EventKind, Purpose};
@@ -43,7 +43,7 @@ impl Connection {
         for (member, path) in self.paths.pairs_mut() {
             member.window_mut().release(path, now);
             errands |= member.has_errand(now);
-            acknowledges |= member.space.received.deadline() <= now;
+            acknowledges |= member.space().received.deadline() <= now;
             open |= path.established && path.room() > 0;
         }
         if errands {
@@ -143,11 +143,11 @@ impl Connection {
 
     /// Probe packets go beyond the window: new data, else what is in flight, else a PING (RFC 9002 section 6.2.4).
     fn send_probes(&mut self, path: usize) {
-        while self.paths[path].probes > 0 {
+        while self.paths[path].probing().asks() {
             let Some(mut draft) = self.application_draft(path) else {
                 return;
             };
-            self.paths[path].probes -= 1;
+            self.paths[path].probing_mut().on_asked();
             // What a silent path carries is left to the others.
             if !self.paths.shown(path).potentially_failed {
                 self.add_ack(&mut draft, path);
@@ -170,7 +170,7 @@ impl Connection {
 
     /// Adds the oldest data in flight on the packet's path.
     fn repeat_oldest(&mut self, draft: &mut Draft) {
-        let sent = &self.paths[draft.path].space.sent;
+        let sent = &self.paths[draft.path].space().sent;
         let oldest = sent.iter().find_map(|packet| packet.carried.data().next());
         if let Some((position, _)) = oldest {
             self.add_again(draft, position, Purpose::Retransmission);
@@ -222,20 +222,17 @@ impl Connection {
             let member = &self.paths[path];
             let idle = !self.paths.shown(path).established || !self.handshake.confirmed();
             if idle
-                || !member.mtu.due(self.now)
+                || !member.datagram_size().due(self.now)
                 || member.closed()
                 || !member.validated()
                 || self.paths.shown(path).room() == 0
             {
                 continue;
             }
-            let size = member.datagram();
-            let Some(size) = self.paths[path].mtu.candidate(size, 0, self.now) else {
+            let search = self.paths[path].datagram_size_mut();
+            let Some(size) = search.candidate(self.now) else {
                 continue;
             };
-            if !self.paths[path].mtu.fits(0) {
-                continue;
-            }
             let Some(mut draft) = self.draft(Level::OneRtt, path, size) else {
                 continue;
             };
@@ -249,7 +246,7 @@ impl Connection {
             draft.pad(room);
             draft.carried.add(Carried::Probe);
             let number = draft.header().number;
-            self.paths[path].mtu.on_sent(number, number + 1, size, 0);
+            self.paths[path].datagram_size_mut().on_sent(number, size);
             self.send(draft);
         }
     }

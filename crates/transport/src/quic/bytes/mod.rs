@@ -15,8 +15,8 @@ use rustls::quic::Keys;
 
 use super::connection::Connection;
 use super::crypto::{Level, Sealer, initial_keys, open};
+use super::datagram_size::LEAST_DATAGRAM;
 use super::id;
-use super::path::LEAST_DATAGRAM;
 use super::receive::Came;
 use super::received::Codepoint;
 use super::reset;
@@ -394,7 +394,7 @@ fn parse(
 
 impl Connection {
     fn largest_received(&mut self, level: Level, path: u64) -> Option<u64> {
-        let path = self.paths.iter().position(|member| member.id == path)?;
+        let path = self.paths.iter().position(|member| member.id() == path)?;
         self.space(level, path).received.largest()
     }
 }

@@ -147,8 +147,8 @@ impl OneRtt {
     /// Looks whether the peer has acknowledged a packet that was sent with the keys of now.
     pub fn note_confirmation(&mut self, connection: &Connection, now: Nanos) {
         let arrived = |member: &PathState| {
-            let first = self.first_sent.get(&member.id);
-            first.is_some_and(|&first| member.space.sent.largest_acked() >= Some(first))
+            let first = self.first_sent.get(&member.id());
+            first.is_some_and(|&first| member.space().sent.largest_acked() >= Some(first))
         };
         if self.confirmed_at.is_none() && connection.paths.iter().any(arrived) {
             self.confirmed_at = Some(now);

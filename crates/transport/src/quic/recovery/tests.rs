@@ -141,12 +141,12 @@ impl Lone {
     fn send(&mut self, after: Nanos, packets: u32) -> u64 {
         let client = &mut self.client;
         let now = client.now + after;
-        let first = client.paths[0].space.sent.next();
+        let first = client.paths[0].space().sent.next();
         *client.paths[0].window_mut().pacer() = Pacer::default();
         client.paths.shown_mut(0).paced = false;
         client.write(u64::from(packets * client.paths.shown(0).mss), now);
         client.transmits().clear();
-        let sent = client.paths[0].space.sent.next() - first;
+        let sent = client.paths[0].space().sent.next() - first;
         assert!(sent >= u64::from(packets), "{sent}");
         first
     }
@@ -261,7 +261,7 @@ fn a_controller_that_paces_hears_of_losses_that_a_timer_found() {
     let first = lone.send(0, 3);
     let told = lone.hear(RTT, first + 1, first + 2);
     assert_eq!(told, [Control(2, 0, 0)]);
-    let due = lone.client.paths[0].space.sent.loss_deadline();
+    let due = lone.client.paths[0].space().sent.loss_deadline();
     lone.client.on_time(due);
     assert_eq!(lone.told()[..2], [Threshold, State(Recovery)]);
     let repeated = first + 3;
@@ -274,9 +274,9 @@ fn a_controller_that_paces_hears_of_losses_that_a_timer_found() {
 #[test]
 fn a_lost_probe_of_the_mtu_is_no_loss() {
     let mut lone = Lone::new(true);
-    lone.client.paths[0].limit_datagrams(2_000);
+    lone.client.paths[0].datagram_size_mut().limit(2_000);
     let first = lone.send(0, 10);
-    let sent = &lone.client.paths[0].space.sent;
+    let sent = &lone.client.paths[0].space().sent;
     let probes = sent.iter().filter(|packet| packet.carried.is_probe());
     let probes: Vec<_> = probes.map(|packet| packet.number).collect();
     assert_eq!(probes, [first]);
@@ -295,7 +295,7 @@ fn what_leaves_after_idleness_restarts_the_controller() {
     lone.hear(RTT, first, first + 2);
     let first = lone.send(5 * SECOND, 2);
     assert_eq!(lone.told(), [Restart(5 * SECOND + RTT, true)]);
-    let last = lone.client.paths[0].space.sent.next() - 1;
+    let last = lone.client.paths[0].space().sent.next() - 1;
     lone.hear(RTT, first, last);
     lone.send(MS, 1);
     assert_eq!(lone.told(), [Restart(RTT + MS, false)]);
@@ -348,10 +348,10 @@ fn the_pacer_counts_what_rates_are_of() {
     let time = u64::from(path.mss) * SECOND / path.pacing_rate;
     let client = &mut lone.client;
     *client.paths[0].window_mut().pacer() = Pacer::default();
-    let first = client.paths[0].space.sent.next();
+    let first = client.paths[0].space().sent.next();
     client.write(1_000_000, client.now + SECOND);
     // Pacing begins with the tenth packet; half of the time makes up for idleness.
-    let paced = client.paths[0].space.sent.next() - first - 9;
+    let paced = client.paths[0].space().sent.next() - first - 9;
     let wait = client.paths[0].window_mut().pacer().departure(client.now) - client.now;
     assert_eq!(wait, paced * (time - time / 2));
 }

@@ -33,7 +33,6 @@ impl Policy {
         }
     }
 
-    #[inline]
     pub fn scheduler(&mut self) -> &mut dyn Scheduler {
         &mut *self.scheduler
     }

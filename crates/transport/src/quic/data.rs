@@ -3,23 +3,13 @@
 use polypath_wire::quic::Frame;
 
 use super::connection::Connection;
-use super::draft::Draft;
-use super::outgoing::{Chunk, Outgoing};
+use super::outgoing::Outgoing;
 use super::window::LEAST_WINDOW;
 use crate::path::Path;
 use crate::scheduler::{
     Blocked, Carried as Report, Decision, Next, PacketKind, PathSet, View, candidates_of_class,
 };
 use crate::{EventKind, Nanos, Purpose};
-
-/// No STREAM frame is shorter, as [`stream_fields`] has it.
-const LEAST_STREAM: u32 = 4;
-
-/// Bytes of a STREAM frame beside its data, where the data may be as long as a packet.
-fn stream_fields(stream: u64, offset: u64) -> u32 {
-    // The length takes two bytes from 64 on.
-    Frame::stream_len(stream, offset, 0) + 1
-}
 
 impl Connection {
     /// Data, as the scheduler decides, while any path is `open`.
@@ -83,13 +73,16 @@ impl Connection {
         let Some(mut draft) = self.application_draft(path) else {
             return false;
         };
-        let datagram_bytes = self.add_datagrams(&mut draft);
+        let datagram_bytes = draft.add_datagrams(&mut self.datagrams, |len| {
+            self.output.event(self.now, EventKind::DatagramRefused(len));
+        });
         let repeats = !draft.is_empty() && self.policy.scheduler().repeats_datagrams();
         let datagrams = repeats.then(|| draft.frames().to_vec());
         self.add_ack(&mut draft, path);
-        self.add_control(&mut draft);
+        draft.add_control(&mut self.control);
         let again = next.reinjection.then_some(next.offset);
-        self.fill(&mut draft, again);
+        let traffic = self.paths[path].traffic_mut();
+        draft.fill(self.streams.outgoing_mut(), traffic, again);
         if !draft.eliciting() {
             self.send_rest(draft);
             return false;
@@ -144,85 +137,6 @@ impl Connection {
         }
     }
 
-    /// Fills a packet with stream data: what is sent again first. Whether there was any.
-    #[inline(always)]
-    pub(super) fn fill(&mut self, draft: &mut Draft, first: Option<u64>) -> bool {
-        let mut any = false;
-        let mut again = first;
-        loop {
-            let position = again.take().or_else(|| {
-                self.streams
-                    .outgoing_mut()
-                    .next_again()
-                    .map(|(position, ..)| position)
-            });
-            if any && draft.room < LEAST_STREAM {
-                return true;
-            }
-            let added = match position {
-                Some(position) => self.add_again(draft, position, Purpose::Retransmission),
-                None => self.add_new(draft),
-            };
-            if !added {
-                return any;
-            }
-            any = true;
-        }
-    }
-
-    #[inline(always)]
-    fn add_new(&mut self, draft: &mut Draft) -> bool {
-        let (path, room) = (draft.path, draft.room);
-        let Some(chunk) = self
-            .streams
-            .outgoing_mut()
-            .take_new(path, room, stream_fields)
-        else {
-            return false;
-        };
-        self.paths[path].traffic_mut().on_new(chunk.len);
-        if draft.purpose == Purpose::Control {
-            draft.purpose = Purpose::Data;
-        }
-        self.add_chunk(draft, chunk);
-        true
-    }
-
-    pub(super) fn add_again(&mut self, draft: &mut Draft, position: u64, purpose: Purpose) -> bool {
-        let (path, room) = (draft.path, draft.room);
-        let elsewhere = self.streams.outgoing().carried(position);
-        let Some(chunk) =
-            self.streams
-                .outgoing_mut()
-                .take_again(position, path, room, stream_fields)
-        else {
-            return false;
-        };
-        let traffic = self.paths[path].traffic_mut();
-        if elsewhere.contains(path) {
-            traffic.on_again(chunk.len);
-            draft.purpose = purpose;
-        } else {
-            traffic.on_reinjected(chunk.len);
-            draft.purpose = Purpose::Reinjection;
-        }
-        self.add_chunk(draft, chunk);
-        true
-    }
-
-    #[inline(always)]
-    fn add_chunk(&mut self, draft: &mut Draft, chunk: Chunk) {
-        let frame = Frame::Stream {
-            stream: chunk.stream,
-            offset: chunk.offset,
-            len: chunk.len,
-            fin: chunk.fin,
-        };
-        let len = Frame::stream_len(chunk.stream, chunk.offset, chunk.len);
-        draft.push_measured(frame, len);
-        draft.carried.add_data(chunk.position, chunk.end());
-    }
-
     /// Sends what lies at a position on another path, too.
     fn repeat(&mut self, path: usize, position: u64) -> bool {
         if path >= self.paths.len() || !self.paths.shown(path).established {
@@ -235,7 +149,8 @@ impl Connection {
         let Some(end) = self.streams.outgoing().end_of(position) else {
             return false;
         };
-        if !self.add_again(&mut draft, position, Purpose::Reinjection) {
+        let (outgoing, traffic) = (self.streams.outgoing_mut(), self.paths[path].traffic_mut());
+        if !draft.add_again(outgoing, traffic, position, Purpose::Reinjection) {
             self.send_rest(draft);
             return self.policy.scheduler().passes_over(path, end);
         }
@@ -270,28 +185,6 @@ impl Connection {
             (Some(path), Some(head)) => self.repeat(path, head.offset),
             _ => false,
         }
-    }
-
-    /// As many as have room. The bytes in them.
-    fn add_datagrams(&mut self, draft: &mut Draft) -> u32 {
-        let mut bytes = 0;
-        while let Some((number, len)) = self.datagrams.first() {
-            let frame = Frame::Datagram { number, len };
-            if frame.len() > draft.room {
-                if draft.is_empty() {
-                    // It was let in while packets were longer (RFC 9221 section 5).
-                    self.datagrams.drop_first();
-                    self.event(EventKind::DatagramRefused(len));
-                    continue;
-                }
-                break;
-            }
-            self.datagrams.drop_first();
-            draft.purpose = Purpose::Data;
-            draft.push(frame);
-            bytes += len;
-        }
-        bytes
     }
 }
 

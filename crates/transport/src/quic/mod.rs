@@ -19,6 +19,7 @@ mod data;
 mod datagram_size;
 mod datagrams;
 mod draft;
+mod filling;
 pub mod fuzz;
 mod handshake;
 mod id;

@@ -36,7 +36,6 @@ pub(super) struct Output {
 }
 
 impl Output {
-    #[inline]
     pub fn transmit(&mut self, transmit: Transmit) {
         self.transmits.push(transmit);
     }

@@ -182,17 +182,14 @@ impl PathState {
         &mut self.reach
     }
 
-    #[inline]
     pub(super) fn space(&self) -> &Space {
         &self.space
     }
 
-    #[inline]
     pub(super) fn space_mut(&mut self) -> &mut Space {
         &mut self.space
     }
 
-    #[inline]
     pub(super) fn rtt(&self) -> &Rtt {
         &self.rtt
     }
@@ -222,7 +219,6 @@ impl PathState {
     }
 
     /// Longest UDP payload that is sent.
-    #[inline]
     pub fn datagram(&self) -> u32 {
         self.datagram_size.longest()
     }
@@ -236,7 +232,6 @@ impl PathState {
     }
 
     /// Packets are sent with ECT(0).
-    #[inline]
     pub(super) fn ecn(&self) -> bool {
         self.ecn
     }

@@ -34,14 +34,12 @@ pub(super) struct Paths {
 impl Index<usize> for Paths {
     type Output = PathState;
 
-    #[inline]
     fn index(&self, path: usize) -> &PathState {
         &self.members[path]
     }
 }
 
 impl IndexMut<usize> for Paths {
-    #[inline]
     fn index_mut(&mut self, path: usize) -> &mut PathState {
         &mut self.members[path]
     }
@@ -104,28 +102,26 @@ impl Paths {
     /// Each path, and what is shown of it.
     #[inline]
     pub fn pairs_mut(&mut self) -> impl Iterator<Item = (&mut PathState, &mut Path)> {
-        self.members.iter_mut().zip(self.shown.iter_mut())
+        let mut shown = self.shown.iter_mut();
+        let members = self.members.iter_mut();
+        members.map_while(move |member| Some((member, shown.next()?)))
     }
 
     /// A path, and what is shown of it and of the others.
-    #[inline]
     pub fn pair_mut(&mut self, path: usize) -> (&mut PathState, Member<'_>) {
         (&mut self.members[path], Member::new(&mut self.shown, path))
     }
 
     /// What is shown of all.
-    #[inline]
     pub fn all_shown(&self) -> &[Path] {
         &self.shown
     }
 
     /// What is shown of a path.
-    #[inline]
     pub fn shown(&self, path: usize) -> &Path {
         &self.shown[path]
     }
 
-    #[inline]
     pub fn shown_mut(&mut self, path: usize) -> &mut Path {
         &mut self.shown[path]
     }
@@ -321,6 +317,7 @@ impl Paths {
     /// A path whose window is full needs no timer of its pacer: the acknowledgement that opens the window finds out whether the time has come.
     /// It gets one only while another path has room, which a scheduler left unused, or a limit of the peer's holds data back: the scheduler
     /// is asked again, the peer is told.
+    #[inline]
     pub fn settle(&mut self, now: Nanos, ack_delay: Nanos, limited: bool) -> Settled {
         let (mut at, mut asked_at) = (NEVER, NEVER);
         let (mut validating, mut open) = (false, false);

@@ -64,13 +64,6 @@ impl Connection {
         }
     }
 
-    pub(super) fn add_control(&mut self, draft: &mut Draft) {
-        while let Some(frame) = self.control.take(draft.room) {
-            draft.carried.add(Carried::Control(frame.clone()));
-            draft.push(frame);
-        }
-    }
-
     /// Handshake packets, coalesced (RFC 9000 section 12.2).
     fn send_handshake(&mut self) {
         loop {
@@ -151,8 +144,10 @@ impl Connection {
             // What a silent path carries is left to the others.
             if !self.paths.shown(path).potentially_failed {
                 self.add_ack(&mut draft, path);
-                self.add_control(&mut draft);
-                if !self.fill(&mut draft, None) {
+                draft.add_control(&mut self.control);
+                let (outgoing, traffic) =
+                    (self.streams.outgoing_mut(), self.paths[path].traffic_mut());
+                if !draft.fill(outgoing, traffic, None) {
                     self.repeat_oldest(&mut draft);
                 }
             }
@@ -173,7 +168,11 @@ impl Connection {
         let sent = &self.paths[draft.path].space().sent;
         let oldest = sent.iter().find_map(|packet| packet.carried.data().next());
         if let Some((position, _)) = oldest {
-            self.add_again(draft, position, Purpose::Retransmission);
+            let (outgoing, traffic) = (
+                self.streams.outgoing_mut(),
+                self.paths[draft.path].traffic_mut(),
+            );
+            draft.add_again(outgoing, traffic, position, Purpose::Retransmission);
         }
     }
 
@@ -189,7 +188,7 @@ impl Connection {
             };
             let path = draft.path;
             self.add_ack(&mut draft, path);
-            self.add_control(&mut draft);
+            draft.add_control(&mut self.control);
             if !draft.eliciting() {
                 self.send_rest(draft);
                 break;

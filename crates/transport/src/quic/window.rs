@@ -122,7 +122,6 @@ impl Window {
     }
 
     /// A turn of sending begins.
-    #[inline]
     pub fn release(&mut self, shown: &mut Path, now: Nanos) {
         self.held = false;
         // Something else may happen before the timer that waits for a burst's time.
@@ -137,7 +136,6 @@ impl Window {
     }
 
     /// Nothing more leaves on it for now; gives when pacing lets the next burst go.
-    #[inline]
     pub fn settle(&mut self, shown: &mut Path, now: Nanos) -> Nanos {
         shown.paced = self.pacer.end_burst(now);
         if self.paces && !self.held && shown.established && shown.room() > 0 {
@@ -167,7 +165,6 @@ impl Window {
     }
 
     /// Before a packet leaves, which is `alone` in flight.
-    #[inline]
     pub fn measure_sent(&mut self, number: u64, now: Nanos, alone: bool) {
         if self.paces {
             self.rate.on_sent(number, now, false, alone);
@@ -175,7 +172,6 @@ impl Window {
     }
 
     /// A packet with so many bytes of data left. Acknowledgements alone are not paced (RFC 9002 section 7.7).
-    #[inline]
     pub fn on_sent(&mut self, shown: &mut Path, now: Nanos, bytes: u32) {
         self.pacer.on_sent(now, bytes);
         shown.paced = self.pacer.blocked();
@@ -188,7 +184,6 @@ impl Window {
     }
 
     /// The rate for packets from now on.
-    #[inline]
     pub fn set_rate(&mut self, shown: &mut Path) {
         if !self.paces {
             set_pacing_rate(shown);
@@ -268,6 +263,7 @@ impl Window {
     }
 
     /// Packets that arrived tell at which rate the path delivers; `before` were in flight.
+    #[inline]
     pub fn measure_acked(&mut self, acked: &[Sent<Contents>], before: u32, counts: bool) {
         if !self.paces {
             return;

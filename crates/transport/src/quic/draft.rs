@@ -81,6 +81,7 @@ impl Draft {
     }
 
     /// Pads to the least that a packet has.
+    #[inline]
     pub fn pad_to_sample(&mut self) {
         let short = SAMPLED.saturating_sub(u32::from(self.header().number_len) + self.len);
         self.pad(short);
@@ -243,7 +244,7 @@ impl Connection {
 
     /// As [`Connection::send`], to addresses that may be others than those of the path.
     pub(super) fn send_to(&mut self, draft: Draft, tuple: Tuple) {
-        let elsewhere = tuple != self.paths[draft.path].tuple();
+        let elsewhere = !self.paths[draft.path].route().is_between(&tuple);
         self.send_alone(draft, elsewhere.then_some(tuple));
     }
 

@@ -101,6 +101,7 @@ impl Draft {
 
     /// Adds as many datagrams as have room; gives the bytes in them. One that has none in an empty packet was let in while packets were longer
     /// (RFC 9221 section 5): it is `refused`.
+    #[inline]
     pub fn add_datagrams(
         &mut self,
         datagrams: &mut Datagrams,
@@ -126,6 +127,7 @@ impl Draft {
     }
 
     /// Adds the control frames that have room.
+    #[inline]
     pub fn add_control(&mut self, control: &mut Control) {
         while let Some(frame) = control.take(self.room) {
             self.carried.add(Carried::Control(frame.clone()));

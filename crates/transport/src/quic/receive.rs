@@ -94,7 +94,7 @@ impl Connection {
                     let Some(member) = members.find(|member| member.id() == id) else {
                         continue;
                     };
-                    if !std::mem::replace(&mut counted, true) && tuple == member.tuple() {
+                    if !std::mem::replace(&mut counted, true) && member.route().is_between(&tuple) {
                         member.reach_mut().on_received(len);
                     }
                     continue;
@@ -114,7 +114,7 @@ impl Connection {
         let id = self.identity.path_for(packet)?;
         if let Some(path) = self.paths.named(id) {
             let member = &self.paths[path];
-            let home = *tuple == member.tuple();
+            let home = member.route().is_between(tuple);
             let usable = member.takes(self.now) && (home || self.may_come_from(path, *tuple));
             return usable.then_some((path, home));
         }

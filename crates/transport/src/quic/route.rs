@@ -30,6 +30,11 @@ impl Route {
         self.tuple
     }
 
+    /// Without a copy: it is asked of each packet.
+    pub fn is_between(&self, tuple: &Tuple) -> bool {
+        self.tuple == *tuple
+    }
+
     pub fn ids(&self) -> Pair {
         self.ids
     }

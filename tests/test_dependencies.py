@@ -100,6 +100,7 @@ MODULES = {
     "congestion": {"linux", "path", "registry"},
     "scheduler": {"path", "registry"},
     "path_manager": {"host", "registry"},
+    "policy": {"host", "path_manager", "scheduler", "transmit"},
     "algorithms": {"congestion", "path_manager", "registry", "scheduler", "settings"},
     "accept": {"algorithms", "host", "path_manager", "sessions", "settings"},
     "tcp": {
@@ -139,6 +140,7 @@ MODULES = {
         "host",
         "path",
         "path_manager",
+        "policy",
         "ranges",
         "registry",
         "scheduler",

@@ -326,7 +326,7 @@ impl Quic {
         match self {
             Self::Ours(ours) => {
                 let members = ours.connection.members().iter();
-                members.map(|member| member.id).collect()
+                members.map(|member| member.id()).collect()
             }
             Self::Other(connection) => {
                 let lanes = 0..connection.lanes();
@@ -337,7 +337,7 @@ impl Quic {
 
     pub fn tuple(&self, lane: usize) -> Tuple {
         match self {
-            Self::Ours(ours) => ours.connection.members()[lane].tuple,
+            Self::Ours(ours) => ours.connection.members()[lane].tuple(),
             Self::Other(connection) => connection.lane(lane).tuple,
         }
     }
@@ -346,7 +346,7 @@ impl Quic {
         match self {
             Self::Ours(ours) => {
                 let member = ours.connection.members().get(lane);
-                member.map(|member| &*member.gateways)
+                member.map(|member| member.gateways())
             }
             Self::Other(_) => None,
         }
@@ -358,14 +358,14 @@ impl Quic {
                 let it = &ours.connection;
                 let member = &it.members()[lane];
                 Lane {
-                    tuple: member.tuple,
+                    tuple: member.tuple(),
                     path: &it.paths()[lane],
                     state: member.state_name(),
                     totals: *member.totals(),
                     out_of_order_bytes: 0,
-                    backup: member.backup_local || member.backup_remote,
-                    established_at: member.established_at,
-                    closed_at: member.closed_at,
+                    backup: member.is_backup(),
+                    established_at: member.established_at(),
+                    closed_at: member.closed_at(),
                 }
             }
             Self::Other(connection) => connection.lane(lane),

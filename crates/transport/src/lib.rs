@@ -15,6 +15,7 @@ pub mod linux;
 pub mod mptcp;
 pub mod path;
 pub mod path_manager;
+mod policy;
 pub mod quic;
 mod ranges;
 pub mod registry;

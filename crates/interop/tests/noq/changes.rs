@@ -117,7 +117,7 @@ fn the_client_of_either_gets_other_ports() {
         let world = World::new(Noq::client(settings(&config)), server, links(&config));
         let world = rebound(world, count);
         let member = &world.server.connection().members()[0];
-        assert_eq!(member.tuple.remote.port(), 30_000 + 3 * 1000);
+        assert_eq!(member.tuple().remote.port(), 30_000 + 3 * 1000);
         assert!(member.validated());
     }
 }

@@ -41,7 +41,7 @@ fn follows_within_the_rules(world: &mut World<Noq, Ours>, exchange: &mut Exchang
         let now = world.now;
         exchange.drive(&mut world.client, &mut world.server, now);
         let member = &world.server.connection().members()[0];
-        let there = member.tuple.remote.ip() == client_address(link);
+        let there = member.tuple().remote.ip() == client_address(link);
         if there && !member.validated() {
             let path = &world.server.connection().paths()[0];
             assert_eq!(path.srtt, 0, "nothing of it is acknowledged yet");
@@ -80,7 +80,7 @@ fn ours_moves_and_noq_follows() {
         world.run_until(until, |_| false);
         let member = &world.client.connection().members()[0];
         assert!(member.validated());
-        assert_eq!(member.tuple.local.ip(), client_address(address));
+        assert_eq!(member.tuple().local.ip(), client_address(address));
     }
     complete(&mut world, exchange, 30 * SECOND);
     let now = world.now;
@@ -110,7 +110,7 @@ fn noq_moves_and_ours_follows() {
         });
         let member = &world.server.connection().members()[0];
         assert!(member.validated());
-        assert_eq!(member.tuple.remote.ip(), client_address(link));
+        assert_eq!(member.tuple().remote.ip(), client_address(link));
     }
     complete(&mut world, exchange, 30 * SECOND);
 }
@@ -138,7 +138,7 @@ fn ours_moves_one_of_two_paths_and_noq_follows() {
     });
     let member = &world.client.connection().members()[1];
     assert!(member.validated() && !member.closed());
-    assert_eq!(member.tuple.local.ip(), client_address(0));
+    assert_eq!(member.tuple().local.ip(), client_address(0));
     let moved = world.now;
     complete(&mut world, exchange, 30 * SECOND);
     let mut late = world.seen.iter().filter(|seen| seen.at > moved);

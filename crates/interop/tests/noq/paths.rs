@@ -64,7 +64,7 @@ fn with_our_server() -> (World<Noq, Ours>, PathId) {
         let members = world.server.connection().members();
         members
             .iter()
-            .filter(|it| it.established_at.is_some())
+            .filter(|it| it.established_at().is_some())
             .count()
             == 2
     });

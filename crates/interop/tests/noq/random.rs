@@ -270,7 +270,7 @@ impl Player for Ours {
         let members = self.connection().members();
         members
             .iter()
-            .filter(|member| member.established_at.is_some())
+            .filter(|member| member.established_at().is_some())
             .count()
     }
 }

@@ -73,7 +73,7 @@ impl Trace {
             close: None,
             closed: false,
         };
-        let tuple = connection.members()[0].tuple;
+        let tuple = connection.members()[0].tuple();
         let data = fields([
             ("local", Some(end(tuple.local).into())),
             ("remote", Some(end(tuple.remote).into())),
@@ -240,23 +240,26 @@ impl Trace {
             let told = self.paths.get(path).copied();
             let closed = member.closed() && connection.ended().is_none();
             let same =
-                told.is_some_and(|told| told.tuple == member.tuple && (told.closed || !closed));
+                told.is_some_and(|told| told.tuple == member.tuple() && (told.closed || !closed));
             if same {
                 continue;
             }
             let open = !closed;
             let data = fields([
-                ("tuple_id", Some(tuple_id(member.id).into())),
-                ("tuple_local", open.then(|| end(member.tuple.local).into())),
+                ("tuple_id", Some(tuple_id(member.id()).into())),
+                (
+                    "tuple_local",
+                    open.then(|| end(member.tuple().local).into()),
+                ),
                 (
                     "tuple_remote",
-                    open.then(|| end(member.tuple.remote).into()),
+                    open.then(|| end(member.tuple().remote).into()),
                 ),
             ]);
             self.log.event(now, "tuple_assigned", None, data)?;
             let fresh = Told {
-                id: member.id,
-                tuple: member.tuple,
+                id: member.id(),
+                tuple: member.tuple(),
                 closed,
                 mtu: told.map_or(member.datagram(), |told| told.mtu),
                 metrics: told.and_then(|told| told.metrics),
@@ -322,7 +325,7 @@ impl Trace {
             else {
                 continue;
             };
-            let id = connection.members()[path].id;
+            let id = connection.members()[path].id();
             let (kind, path_id) = match level {
                 Level::Initial => ("initial", None),
                 Level::Handshake => ("handshake", None),
@@ -362,7 +365,7 @@ impl Trace {
                 let data = fields([
                     ("old", Some(old.into())),
                     ("new", Some(mtu.into())),
-                    ("path_id", Some(member.id.into())),
+                    ("path_id", Some(member.id().into())),
                 ]);
                 self.log.event(now, "mtu_updated", Some(&tuple), data)?;
             }
@@ -370,7 +373,7 @@ impl Trace {
             let before = told.metrics.replace(metrics);
             let mut data = changed(before.as_ref(), &metrics);
             if !data.is_empty() {
-                data.insert("path_id".into(), member.id.into());
+                data.insert("path_id".into(), member.id().into());
                 self.log
                     .event(now, "recovery_metrics_updated", Some(&tuple), data)?;
             }
@@ -379,7 +382,7 @@ impl Trace {
                 let data = fields([
                     ("old", old.map(Value::from)),
                     ("new", Some(new.into())),
-                    ("path_id", Some(member.id.into())),
+                    ("path_id", Some(member.id().into())),
                 ]);
                 self.log
                     .event(now, "congestion_state_updated", Some(&tuple), data)?;

@@ -157,9 +157,9 @@ impl Peer {
         members
             .zip(self.connection.paths())
             .map(|(member, path)| PathReport {
-                id: member.id,
-                local: sockets.bound(member.tuple.local),
-                remote: member.tuple.remote,
+                id: member.id(),
+                local: sockets.bound(member.tuple().local),
+                remote: member.tuple().remote,
                 acked: path.acked,
                 received: member.totals().received,
             })

@@ -295,10 +295,6 @@ impl Connection {
         Some(isn)
     }
 
-    pub fn has_transmits(&self) -> bool {
-        !self.shared.out.is_empty()
-    }
-
     /// Segments to be sent, in order.
     pub fn transmits(&mut self) -> &mut Vec<Transmit> {
         if self.rerouted {

@@ -12,11 +12,14 @@ impl Connection {
         let Some(wanted) = &self.config.ack_frequency else {
             return;
         };
-        let Some(asked) = self.frequency.ask(wanted, &self.peer) else {
+        let Some(asked) = self.parameters.ask_for_acks(wanted) else {
             return;
         };
         // Until the frame is acknowledged, the longer delay of the two counts (section 7).
-        let longest = self.frequency.peer_delay.max(asked.max_delay * MICROSECOND);
+        let longest = self
+            .parameters
+            .peer_delay()
+            .max(asked.max_delay * MICROSECOND);
         self.assume_peer_delay(longest);
         self.control.push(Frame::AckFrequency(asked));
     }
@@ -27,14 +30,13 @@ impl Connection {
     }
 
     fn assume_peer_delay(&mut self, delay: Nanos) {
-        self.frequency.peer_delay = delay;
+        self.parameters.assume_peer_delay(delay);
         self.compare_timeouts();
     }
 
     /// The peer asks for fewer or more acknowledgements (section 4).
     pub(super) fn on_ack_frequency(&mut self, asked: AckFrequency) {
-        let least = self.local_parameters.min_ack_delay.unwrap_or(0);
-        let before = match self.frequency.take(&asked, least) {
+        let before = match self.parameters.take_request(&asked) {
             Ok(Some(before)) => before,
             Ok(None) => return,
             Err(reason) => {
@@ -42,9 +44,9 @@ impl Connection {
                 return self.fail(TransportError::PROTOCOL_VIOLATION, frame_type, reason);
             }
         };
-        let (policy, delay) = (self.frequency.policy, self.frequency.delay);
-        for member in &mut self.members {
-            let received = &mut member.space.received;
+        let (policy, delay) = (self.parameters.ack_policy(), self.parameters.ack_delay());
+        for member in self.paths.iter_mut() {
+            let received = &mut member.space_mut().received;
             received.set_policy(policy);
             received.change_delay(before, delay, self.now);
         }
@@ -53,8 +55,8 @@ impl Connection {
     /// The peer wants to know at once what came (section 5): on `path`, whose packet says so, and on the others.
     pub(super) fn on_immediate_ack(&mut self, path: usize) {
         let now = self.now;
-        for (index, member) in self.members.iter_mut().enumerate() {
-            let received = &mut member.space.received;
+        for (index, member) in self.paths.iter_mut().enumerate() {
+            let received = &mut member.space_mut().received;
             if index == path || received.deadline() < NEVER {
                 received.expedite(now);
             }

@@ -6,7 +6,6 @@ use super::connection::Connection;
 use super::crypto::Level;
 use super::data::view;
 use super::draft::Draft;
-use super::path::PathState;
 use crate::scheduler::{Carried as Report, Decision, Next, PacketKind, PathSet, View};
 use crate::settings::AckPath;
 
@@ -14,7 +13,7 @@ impl Connection {
     /// Adds the acknowledgement of a space to a packet on its path, if it says anything new.
     #[inline]
     pub(super) fn add_ack(&mut self, draft: &mut Draft, about: usize) {
-        let known = draft.level == Level::OneRtt && !self.members[about].space.received.has_news();
+        let known = draft.level == Level::OneRtt && !self.paths[about].space().received.has_news();
         if !known {
             self.add_news(draft, about);
         }
@@ -23,16 +22,16 @@ impl Connection {
     #[inline(never)]
     fn add_news(&mut self, draft: &mut Draft, about: usize) {
         let named =
-            (draft.level == Level::OneRtt && self.multipath()).then(|| self.members[about].id);
-        let (now, exponent) = (self.now, self.local_parameters.ack_delay_exponent as u8);
+            (draft.level == Level::OneRtt && self.multipath()).then(|| self.paths[about].id());
+        let (now, exponent) = (self.now, self.parameters.own().ack_delay_exponent as u8);
         let exponent = if draft.level == Level::OneRtt {
             exponent
         } else {
             0
         };
         let received = match draft.level {
-            Level::OneRtt => &mut self.members[about].space.received,
-            level => match &mut self.handshake.spaces[level as usize] {
+            Level::OneRtt => &mut self.paths[about].space_mut().received,
+            level => match self.handshake.space_left(level) {
                 Some(space) => &mut space.received,
                 None => return,
             },
@@ -40,7 +39,7 @@ impl Connection {
         if !received.has_news() {
             return;
         }
-        let mut ack = self.spares.ack();
+        let mut ack = self.output.spares().ack();
         if !received.acknowledge(now, named, exponent, &mut ack) {
             return;
         }
@@ -58,18 +57,18 @@ impl Connection {
     /// Acknowledgements whose time has come and that no other packet took. Whether the scheduler was told of one.
     pub(super) fn send_acknowledgements(&mut self) -> bool {
         let mut told = false;
-        for about in 0..self.members.len() {
-            if self.members[about].space.received.deadline() > self.now {
+        for about in 0..self.paths.len() {
+            if self.paths[about].space().received.deadline() > self.now {
                 continue;
             }
             let Some(path) = self.path_of_ack(about) else {
                 continue;
             };
-            if path != about && self.paths[about].potentially_failed {
+            if path != about && self.paths.shown(about).potentially_failed {
                 // What comes on a path that was given up shows that it works again in one direction. Only an answer on it can show the same
                 // of the other, and the path of acknowledgements may have died meanwhile: to both sides it is the only one left.
                 self.send_acknowledgement(about, about, false);
-                self.members[about].space.received.tell_again(self.now);
+                self.paths[about].space_mut().received.tell_again(self.now);
             }
             // A packet that is no part of its path's own traffic takes along what there is of the others.
             let all = path != about || self.config.ack_path != AckPath::Same;
@@ -86,13 +85,13 @@ impl Connection {
     fn send_acknowledgement(&mut self, about: usize, path: usize, all: bool) -> bool {
         let Some(mut draft) = self.application_draft(path) else {
             // Of an abandoned path nobody need hear if no other is left.
-            if self.members[path].closed() {
-                self.members[about].space.received.on_acknowledged();
+            if self.paths[path].closed() {
+                self.paths[about].space_mut().received.on_acknowledged();
             }
             return false;
         };
         self.add_ack(&mut draft, about);
-        let others = if all { 0..self.members.len() } else { 0..0 };
+        let others = if all { 0..self.paths.len() } else { 0..0 };
         for other in others {
             self.add_ack(&mut draft, other);
         }
@@ -111,30 +110,22 @@ impl Connection {
     /// whose acknowledgements it carries. Once a round trip such a packet asks for an answer, which probes follow if there is none. What came
     /// since the last question must be more than an answer to it, or both sides would ask for ever (RFC 9000 section 13.2.4).
     fn ask_for_answer(&mut self, draft: &mut Draft) {
-        let came = self.members.iter().map(PathState::came_for_acks).sum();
-        let member = &mut self.members[draft.path];
-        let sent = &member.space.sent;
+        let came = self.paths.came_for_acks();
+        let member = &mut self.paths[draft.path];
+        let sent = &member.space().sent;
         let due = sent.eliciting() == 0
-            && sent.last_eliciting_at() + member.rtt.smoothed() <= self.now
-            && came != member.asked_after;
+            && sent.last_eliciting_at() + member.rtt().smoothed() <= self.now
+            && came != member.traffic().asked_after();
         if due && draft.room > 0 {
-            member.asked_after = came;
+            member.traffic_mut().note_asked(came);
             draft.push(Frame::Ping);
         }
     }
 
     /// The path that carries the acknowledgement of another one, or its own.
     fn path_of_ack(&mut self, about: usize) -> Option<usize> {
-        let sends = |path: usize| {
-            let shown = &self.paths[path];
-            shown.established && !shown.potentially_failed && !self.members[path].closed()
-        };
-        let fastest = || {
-            (0..self.paths.len())
-                .filter(|&path| sends(path))
-                .min_by_key(|&path| (self.paths[path].srtt, path))
-        };
-        let same = sends(about).then_some(about);
+        let fastest = || self.paths.fastest();
+        let same = self.paths.carries(about).then_some(about);
         match self.config.ack_path {
             AckPath::Same => same.or_else(fastest),
             AckPath::Fastest => fastest().or(same),
@@ -151,7 +142,7 @@ impl Connection {
 
     /// The path that the scheduler gives a packet without data, if it gives it one.
     pub(super) fn place(&mut self, kind: PacketKind) -> Option<usize> {
-        let (_, sent) = self.outgoing.positions();
+        let (_, sent) = self.streams.outgoing().positions();
         let next = Next {
             offset: sent,
             len: 1,
@@ -160,18 +151,23 @@ impl Connection {
         };
         let view = View {
             kind,
-            ..view(self.now, &self.paths, &self.outgoing, Some(next))
+            ..view(
+                self.now,
+                self.paths.all_shown(),
+                self.streams.outgoing(),
+                Some(next),
+            )
         };
-        match self.scheduler.select(&view) {
-            Decision::Send(path) if path < self.members.len() => Some(path),
+        match self.policy.scheduler().select(&view) {
+            Decision::Send(path) if path < self.paths.len() => Some(path),
             _ => None,
         }
     }
 
     /// Tells the scheduler that a packet left which it was asked about by [`Connection::place`].
     pub(super) fn report_placed(&mut self, path: usize) {
-        let (_, sent) = self.outgoing.positions();
-        self.scheduler.carried(Report {
+        let (_, sent) = self.streams.outgoing().positions();
+        self.policy.scheduler().carried(Report {
             path,
             offset: sent,
             bytes: 0,

@@ -17,42 +17,13 @@ const DONE: Close = Close {
 impl Connection {
     /// Opens a stream, if the peer admits another one.
     pub fn open(&mut self, bidirectional: bool) -> Option<u64> {
-        let kind = usize::from(!bidirectional);
-        let count = self.streams.opened[kind];
-        if count >= self.streams.admitted[kind] {
-            let limit = self.streams.admitted[kind];
-            if self.peer_known {
-                self.control.push(Frame::StreamsBlocked {
-                    bidirectional,
-                    limit,
-                });
-            }
-            return None;
-        }
-        self.streams.opened[kind] += 1;
-        let id = count << 2 | u64::from(!bidirectional) << 1 | u64::from(!self.client);
-        let max = if bidirectional {
-            self.peer.initial_max_stream_data_bidi_remote
-        } else {
-            self.peer.initial_max_stream_data_uni
-        };
-        self.outgoing.open(id, max);
-        if bidirectional {
-            self.incoming.open(id);
-        }
-        Some(id)
+        self.streams
+            .open(bidirectional, &self.parameters, &mut self.control)
     }
 
-    /// The stream of the plain calls: the client's first, on which the server answers; a server that begins opens one of its own.
+    /// The stream of the plain calls.
     fn own_stream(&mut self) -> Option<u64> {
-        if self.streams.own.is_none() {
-            self.streams.own = if !self.client && self.outgoing.is_open(0) {
-                Some(0)
-            } else {
-                self.open(true)
-            };
-        }
-        self.streams.own
+        self.streams.open_own(&self.parameters, &mut self.control)
     }
 
     /// The application writes `bytes` to the connection's one stream.
@@ -65,7 +36,7 @@ impl Connection {
     /// The application writes `bytes` to a stream. What the send buffer has no room for waits.
     pub fn write_to(&mut self, stream: u64, bytes: u64, now: Nanos) {
         self.now = now;
-        if self.ended.is_none() && self.outgoing.write(stream, bytes) {
+        if !self.lifetime.over() && self.streams.outgoing_mut().write(stream, bytes) {
             self.flush();
         }
     }
@@ -73,28 +44,28 @@ impl Connection {
     /// The application writes the last `bytes` of a stream.
     pub fn write_last(&mut self, stream: u64, bytes: u64, now: Nanos) {
         self.now = now;
-        if self.ended.is_none() && self.outgoing.write(stream, bytes) {
-            self.outgoing.finish(stream);
+        if !self.lifetime.over() && self.streams.outgoing_mut().write(stream, bytes) {
+            self.streams.outgoing_mut().finish(stream);
             self.flush();
         }
     }
 
     /// From now on a stream is served before all of lower priority, and in turn with its equals (RFC 9000 section 2.3). It has 0 to begin with.
     pub fn set_priority(&mut self, stream: u64, priority: i32) {
-        self.outgoing.set_priority(stream, priority);
+        self.streams.outgoing_mut().set_priority(stream, priority);
     }
 
     /// Nothing follows on a stream.
     pub fn finish(&mut self, stream: u64, now: Nanos) {
         self.now = now;
-        self.outgoing.finish(stream);
+        self.streams.outgoing_mut().finish(stream);
         self.flush();
     }
 
     /// Gives up sending on a stream: what is not acknowledged is not repeated (RFC 9000 section 3.1).
     pub fn reset_stream(&mut self, stream: u64, error: u64, now: Nanos) {
         self.now = now;
-        if let Some(final_size) = self.outgoing.reset(stream) {
+        if let Some(final_size) = self.streams.outgoing_mut().reset(stream) {
             self.control.push(Frame::ResetStream {
                 stream,
                 error,
@@ -106,67 +77,64 @@ impl Connection {
 
     /// The error with which the peer gave up a stream, as long as that is readable.
     pub fn stream_reset(&self, stream: u64) -> Option<u64> {
-        self.incoming.reset(stream)
+        self.streams.incoming().reset(stream)
     }
 
     /// Sends a datagram, unreliably (RFC 9221). False: the peer takes none of this length, or no packet of a path has room for it (section 5).
     pub fn send_datagram(&mut self, len: u32, now: Nanos) -> bool {
         self.now = now;
-        let number = self.datagrams.next;
-        let frame = Frame::Datagram { number, len };
-        let open = self.members.iter().filter(|member| !member.closed());
+        let open = self.paths.iter().filter(|member| !member.closed());
         let room = open.map(|member| payload(member.datagram())).min();
-        let longest = u64::from(room.unwrap_or(0)).min(self.peer.max_datagram_frame_size);
-        if u64::from(frame.len()) > longest {
+        let longest =
+            u64::from(room.unwrap_or(0)).min(self.parameters.peer().max_datagram_frame_size);
+        if !self.datagrams.take_in(len, longest) {
             self.event(EventKind::DatagramRefused(len));
             return false;
         }
-        self.datagrams.next += 1;
-        self.datagrams.waiting.push_back((number, len));
         self.flush();
         true
     }
 
     /// Whether [`Connection::received_datagrams`] gives any.
     pub fn has_datagrams(&self) -> bool {
-        !self.datagrams.arrived.is_empty()
+        self.datagrams.any_arrived()
     }
 
     /// Datagrams that arrived: the sender's numbers and lengths.
     pub fn received_datagrams(&mut self) -> Vec<(u64, u32)> {
-        std::mem::take(&mut self.datagrams.arrived)
+        self.datagrams.take_arrived()
     }
 
     /// Takes back what was written to the one stream and lies beyond the send buffer; returns how much.
     pub fn cancel_writes(&mut self) -> u64 {
-        let Some(stream) = self.streams.own else {
+        let Some(stream) = self.streams.own() else {
             return 0;
         };
         let buffer = self.config.send_buffer.maximum;
-        let in_flight = self.outgoing.unacknowledged() - self.outgoing.unsent();
-        self.outgoing
+        let in_flight = self.streams.outgoing().unacknowledged() - self.streams.outgoing().unsent();
+        self.streams
+            .outgoing_mut()
             .cancel(stream, buffer.saturating_sub(in_flight))
     }
 
     /// In-order bytes of all streams that wait to be read.
     pub fn available(&self) -> u64 {
-        let readable = self.incoming.readable();
-        readable.map(|id| self.incoming.available(id)).sum()
+        let readable = self.streams.incoming().readable();
+        readable
+            .map(|id| self.streams.incoming().available(id))
+            .sum()
     }
 
     /// The streams with something to read, or at their end.
     pub fn readable(&self) -> SmallVec<[u64; 4]> {
-        self.incoming.readable().collect()
+        self.streams.incoming().readable().collect()
     }
 
     /// Reads up to `bytes` of a stream.
     pub fn read_from(&mut self, stream: u64, bytes: u64, now: Nanos) -> u64 {
         self.now = now;
-        let taken = self.incoming.read(stream, bytes);
-        if self.incoming.at_end(stream) {
-            self.close_incoming(stream);
-        }
-        self.tell_limits();
+        let taken = self.streams.read(stream, bytes);
+        self.streams.tell_limits(&mut self.control);
         taken
     }
 
@@ -180,8 +148,8 @@ impl Connection {
 
     /// Reads all that there is of every stream: adds streams and bytes, a stream at its end with none.
     pub fn read_all(&mut self, now: Nanos, into: &mut Vec<(u64, u64)>) {
-        if let Some(only) = self.incoming.only() {
-            if self.incoming.is_readable(only) {
+        if let Some(only) = self.streams.incoming().only() {
+            if self.streams.incoming().is_readable(only) {
                 into.push((only, self.read_from(only, u64::MAX, now)));
             }
         } else {
@@ -194,14 +162,7 @@ impl Connection {
 
     /// Whether a stream's end was reached and everything was read.
     pub fn stream_at_end(&self, stream: u64) -> bool {
-        let by_peer = (stream & 1 == 0) != self.client;
-        let kind = (stream >> 1 & 1) as usize;
-        let begun = if by_peer {
-            self.streams.accepted
-        } else {
-            self.streams.opened
-        };
-        stream >> 2 < begun[kind] && !self.incoming.is_open(stream)
+        self.streams.was_read(stream)
     }
 
     /// Reads up to `bytes` of whatever streams have any.
@@ -216,38 +177,26 @@ impl Connection {
         bytes - left
     }
 
-    fn close_incoming(&mut self, stream: u64) {
-        self.incoming.close(stream);
-        let by_peer = (stream & 1 == 0) != self.client;
-        if by_peer {
-            let kind = (stream >> 1 & 1) as usize;
-            self.streams.over[kind] += 1;
-        }
-        self.streams.one_ended = true;
-    }
-
     /// The peer ended a stream, everything was read, and no other is open.
     pub fn at_end(&self) -> bool {
-        self.ended.is_some() || (self.streams.one_ended && self.incoming.is_empty())
+        self.lifetime.over() || self.streams.at_end()
     }
 
     /// Ends every stream that this side sends on. The client closes the connection when both sides have ended theirs.
     pub fn close(&mut self, now: Nanos) {
         self.now = now;
-        self.streams.closed = true;
-        if self.streams.own.is_none() && self.established {
+        if self.streams.own().is_none() && self.lifetime.established() {
             self.own_stream();
         }
-        self.outgoing.finish_all();
+        self.streams.close();
         self.flush();
     }
 
     /// Ends the connection at once (RFC 9000 section 10.2).
     pub fn abort(&mut self, now: Nanos) {
         self.now = now;
-        if self.ended.is_none() {
-            self.closing = Some(DONE);
-            self.end(CloseReason::Aborted);
+        if !self.lifetime.over() {
+            self.close_with(DONE, CloseReason::Aborted);
             self.flush();
         }
     }
@@ -255,17 +204,14 @@ impl Connection {
     /// The client ends a connection on which both sides said everything.
     pub(super) fn finish_if_done(&mut self) {
         if self.is_done() {
-            self.closing = Some(DONE);
-            self.end(CloseReason::Finished);
+            self.close_with(DONE, CloseReason::Finished);
         }
     }
 
     fn is_done(&self) -> bool {
-        self.streams.closed
-            && self.client
-            && self.at_end()
-            && self.outgoing.idle()
-            && self.ended.is_none()
-            && self.established
+        self.identity.client()
+            && !self.lifetime.over()
+            && self.lifetime.established()
+            && self.streams.done()
     }
 }

@@ -4,43 +4,35 @@ use polypath_wire::quic::Frame;
 
 use super::connection::Connection;
 use super::crypto::Level;
-use crate::{CloseReason, MILLISECOND, NEVER, Nanos};
-
-/// The connection is not given up before so many probe timeouts (RFC 9000 section 10.1).
-const PROBE_TIMEOUTS: Nanos = 3;
+use crate::{MILLISECOND, NEVER, Nanos};
 
 impl Connection {
     /// Does what is due at `now`.
     pub fn on_time(&mut self, now: Nanos) {
         self.now = now;
-        if self.ended.is_some() {
+        if self.lifetime.over() {
             self.deadline = NEVER;
             return;
         }
-        if self.idle_at <= now {
-            let reason = if self.established {
-                CloseReason::TimedOut
-            } else {
-                CloseReason::Unreachable
-            };
+        if let Some(reason) = self.lifetime.expires(now) {
             // Nothing is sent: the peer has given up as well (RFC 9000 section 10.1).
             self.end(reason);
             self.deadline = NEVER;
             return;
         }
-        if self.keepalive_at <= now {
-            self.keepalive_at = NEVER;
+        if self.lifetime.take_keepalive(now) {
             self.control.push(Frame::Ping);
         }
-        for path in 0..self.members.len() {
+        for path in 0..self.paths.len() {
             if self.recovery_deadline(path) <= now {
                 self.on_recovery_timer(path);
             }
-            if !self.members[path].validated() {
-                if self.challenge_deadline(path) <= now {
-                    self.members[path].challenges.ask();
+            if self.lifetime.established() && !self.paths[path].validated() {
+                let delay = self.parameters.peer_delay();
+                if self.paths[path].challenge_deadline(delay) <= now {
+                    self.paths[path].reach_mut().ask();
                 }
-                if self.validation_deadline(path) <= now {
+                if self.paths[path].validation_deadline(delay) <= now {
                     self.give_up_validation(path);
                 }
             }
@@ -54,15 +46,13 @@ impl Connection {
     }
 
     pub(super) fn find_deadline(&mut self) {
-        if self.ended.is_some() {
+        if self.lifetime.over() {
             self.deadline = NEVER;
             return;
         }
-        let mut at = self.idle_at.min(self.keepalive_at);
-        if self.ready_at.is_some() {
-            at = at.min(self.path_manager_at);
-        }
-        at = if self.handshake.settled() {
+        let at = self.lifetime.deadline();
+        let at = at.min(self.policy.manager().wakes_at());
+        let at = if self.handshake.settled() {
             self.settle_paths(at)
         } else {
             self.settle_early();
@@ -77,128 +67,60 @@ impl Connection {
     }
 
     /// Nothing more leaves for now: settles pacing, and gives the earliest deadline of all paths and `at`.
-    ///
-    /// A path whose window is full needs no timer of its pacer: the acknowledgement that opens the window finds out whether the time has come.
-    /// It gets one only while another path has room, which a scheduler left unused, or a limit of the peer's holds data back: the scheduler
-    /// is asked again, the peer is told.
-    fn settle_paths(&mut self, mut at: Nanos) -> Nanos {
-        let now = self.now;
-        let delay = self.frequency.peer_delay;
-        let (mut validating, mut open, mut asked_at) = (false, false, NEVER);
-        let mut paths = self.paths.iter_mut();
-        for member in &mut self.members {
-            let Some(path) = paths.next() else {
-                break;
-            };
-            at = at.min(member.space.received.deadline());
-            let burst_at = member.settle_pacing(path, now);
-            if member.closed() {
-                continue;
-            }
-            at = at.min(member.recovery_deadline(delay));
-            if path.window_full() {
-                asked_at = asked_at.min(burst_at);
-            } else {
-                at = at.min(burst_at);
-                open |= path.established && !path.paced;
-            }
-            validating |= !member.validated();
+    fn settle_paths(&mut self, at: Nanos) -> Nanos {
+        let delay = self.parameters.peer_delay();
+        let limited = self.streams.outgoing().at_limit();
+        let settled = self.paths.settle(self.now, delay, limited);
+        let at = at.min(settled.at);
+        if settled.validating && self.lifetime.established() {
+            at.min(self.paths.validation_deadline(delay))
+        } else {
+            at
         }
-        if open || self.outgoing.at_limit() {
-            at = at.min(asked_at);
-        }
-        if validating {
-            for path in 0..self.members.len() {
-                at = at
-                    .min(self.validation_deadline(path))
-                    .min(self.challenge_deadline(path));
-            }
-        }
-        at
     }
 
     /// Settles pacing before the handshake is confirmed.
     fn settle_early(&mut self) {
         if self.sends_application() {
             let now = self.now;
-            for (member, path) in self.members.iter_mut().zip(&mut self.paths) {
-                member.settle_pacing(path, now);
+            for (member, path) in self.paths.pairs_mut() {
+                member.window_mut().settle(path, now);
             }
         }
     }
 
     /// The same before the handshake is confirmed.
     fn find_deadline_early(&self, mut at: Nanos) -> Nanos {
-        for space in self.handshake.spaces.iter().flatten() {
-            at = at.min(space.received.deadline());
-        }
+        at = at.min(self.handshake.ack_deadline());
         let writes = self.handshake.writes(Level::OneRtt);
-        for (path, member) in self.members.iter().enumerate() {
+        for (path, member) in self.paths.iter().enumerate() {
             if writes {
-                at = at.min(member.space.received.deadline());
+                at = at.min(member.space().received.deadline());
             }
             if !member.closed() {
                 at = at
                     .min(self.recovery_deadline(path))
-                    .min(self.validation_deadline(path))
-                    .min(self.challenge_deadline(path))
-                    .min(member.pacer.deadline());
+                    .min(member.window().pacing_deadline());
             }
+        }
+        if self.lifetime.established() {
+            at = at.min(self.paths.validation_deadline(self.parameters.peer_delay()));
         }
         at
     }
 
-    /// Something arrived.
-    pub(super) fn restart_idle(&mut self) {
-        self.stirred = false;
-        self.idle_at = self.now + self.idle_timeout();
-        if let Some(keepalive) = &self.config.keepalive {
-            self.keepalive_at = self.now + keepalive.time;
-        }
-    }
-
-    /// The first ack-eliciting packet after something arrived leaves.
-    pub(super) fn stir_idle(&mut self) {
-        if !std::mem::replace(&mut self.stirred, true) {
-            self.idle_at = self.now + self.idle_timeout();
-        }
-    }
-
-    #[inline]
-    fn idle_timeout(&self) -> Nanos {
-        debug_assert_eq!(self.idle_timeout, self.find_idle_timeout());
-        self.idle_timeout
-    }
-
-    fn find_idle_timeout(&self) -> Nanos {
-        let ours = self.local_parameters.max_idle_timeout;
-        let timeout = match self.peer.max_idle_timeout {
-            0 => ours,
-            theirs => ours.min(theirs),
-        };
-        (timeout * MILLISECOND).max(PROBE_TIMEOUTS * self.longest_probe_timeout())
-    }
-
     /// The longest of its paths, before backoff.
     pub(super) fn longest_probe_timeout(&self) -> Nanos {
-        debug_assert_eq!(self.longest_timeout, self.find_longest_timeout());
-        match self.longest_timeout {
-            0 => 0,
-            longest => longest + self.frequency.peer_delay,
-        }
-    }
-
-    /// The same without the delay of acknowledgements; 0 where no path is open.
-    fn find_longest_timeout(&self) -> Nanos {
-        let open = self.members.iter().filter(|member| !member.closed());
-        open.map(|member| member.rtt.probe_timeout(0))
-            .max()
-            .unwrap_or(0)
+        self.paths
+            .longest_probe_timeout(self.parameters.peer_delay())
     }
 
     /// To be called when a round trip was measured or forgotten, when a path was added or closed, and when the peer's parameters have come.
     pub(super) fn compare_timeouts(&mut self) {
-        self.longest_timeout = self.find_longest_timeout();
-        self.idle_timeout = self.find_idle_timeout();
+        self.paths.compare_timeouts();
+        let ours = self.parameters.own().max_idle_timeout;
+        let theirs = self.parameters.peer().max_idle_timeout;
+        let longest = self.longest_probe_timeout();
+        self.lifetime.set_idle_timeout(ours, theirs, longest);
     }
 }

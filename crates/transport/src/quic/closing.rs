@@ -2,45 +2,36 @@
 
 use polypath_wire::quic::{Frame, TransportError};
 
-use super::closed::{Cause, Close, Closed};
+use super::closed::{Cause, Close};
 use super::connection::Connection;
 use super::crypto::Level;
-use super::path::LEAST_DATAGRAM;
+use super::datagram_size::LEAST_DATAGRAM;
 use crate::{CloseReason, Nanos};
 
-/// An answer to a packet after the end is given for so many probe timeouts (RFC 9000 section 10.2).
-const PERIOD: Nanos = 3;
 /// A path that brings nothing for so many probe timeouts before another's last packet is taken for dead.
 const SILENCE: Nanos = 3;
 
 impl Connection {
     /// Why the connection was closed, of whichever side closed it first. Nothing was said of one that timed out.
     pub fn cause(&self) -> Option<&Cause> {
-        self.cause.as_ref()
+        self.lifetime.cause()
     }
 
     /// Until when packets are answered after this side closed the connection (RFC 9000 section 10.2); 0 if it did not.
     pub fn closing_until(&self) -> Nanos {
-        self.closed.as_ref().map_or(0, Closed::until)
+        self.lifetime.closing_until()
     }
 
     /// Tells the peer, at every level that it may be able to read (RFC 9000 section 10.2.3).
     pub(super) fn send_close(&mut self) {
-        let Some(close) = self.closing.take() else {
+        let Some(close) = self.lifetime.take_close(self.now) else {
             return;
         };
-        self.cause.get_or_insert_with(|| Cause {
-            by_peer: false,
-            error: close.error,
-            reason: close.reason.into(),
-        });
-        let until = self.now + PERIOD * self.closing_timeout;
-        self.closed.get_or_insert(Closed::new(close, until));
         let highest = [Level::OneRtt, Level::Handshake, Level::Initial]
             .into_iter()
             .find(|&level| self.handshake.writes(level));
         for level in [Level::Initial, Level::Handshake, Level::OneRtt] {
-            let needed = !self.handshake.confirmed || Some(level) == highest;
+            let needed = !self.handshake.confirmed() || Some(level) == highest;
             if needed && self.handshake.writes(level) {
                 self.send_close_at(level, close);
             }
@@ -51,17 +42,18 @@ impl Connection {
     /// path failed: it knows only which of them fell silent.
     fn best_for_close(&self) -> Option<usize> {
         let usable = |path: &usize| {
-            let member = &self.members[*path];
-            self.remote_ids.current(member.id).is_some() && member.established_at.is_some()
+            let member = &self.paths[*path];
+            self.identity.remote().current(member.id()).is_some()
+                && member.established_at().is_some()
         };
-        let heard_at = |path: usize| self.members[path].space.received.largest_at();
-        let paths = || (0..self.members.len()).filter(usable);
+        let heard_at = |path: usize| self.paths[path].space().received.largest_at();
+        let paths = || (0..self.paths.len()).filter(usable);
         let newest = paths().map(heard_at).max()?;
         paths().min_by_key(|&path| {
             (
-                self.paths[path].potentially_failed,
-                heard_at(path) + SILENCE * self.closing_timeout < newest,
-                self.paths[path].srtt,
+                self.paths.shown(path).potentially_failed,
+                heard_at(path) + SILENCE * self.lifetime.closing_timeout() < newest,
+                self.paths.shown(path).srtt,
                 path,
             )
         })
@@ -72,7 +64,7 @@ impl Connection {
             Level::OneRtt => self.best_for_close().unwrap_or(0),
             _ => 0,
         };
-        let allowance = self.members[path].allowance(self.client);
+        let allowance = self.paths[path].reach().allowance(self.identity.client());
         let limit = allowance.min(LEAST_DATAGRAM.into()) as u32;
         let Some(mut draft) = self.draft(level, path, limit) else {
             return;
@@ -99,7 +91,7 @@ impl Connection {
             return;
         }
         draft.push(frame);
-        if level == Level::Initial && self.client {
+        if level == Level::Initial && self.identity.client() {
             draft.pad_datagram();
         }
         self.send(draft);
@@ -113,11 +105,7 @@ impl Connection {
 
     /// A datagram came after the end: the peer was not told, or does not know yet.
     pub(super) fn answer_after_close(&mut self) {
-        let Some(closed) = &mut self.closed else {
-            return;
-        };
-        if let Some(close) = closed.on_datagram(self.now) {
-            self.closing = Some(close);
+        if self.lifetime.answers(self.now) {
             self.send_close();
         }
     }

@@ -4,181 +4,64 @@
 //! ([`Connection::write`], [`Connection::read`], [`Connection::close`]); after each call it takes what is to be sent
 //! ([`Connection::transmits`]) and what happened ([`Connection::events`]), and asks when to call again ([`Connection::next_deadline`]).
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use polypath_wire::quic::{
-    ConnectionId, Datagram, Frame, Packet, TransportError, TransportParameters,
-};
+use polypath_wire::quic::{ConnectionId, Packet, TransportError, TransportParameters};
 use rand::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::Map;
 
-use super::ack_frequency::{self, Frequency};
-use super::closed::{Cause, Close, Closed};
-use super::contents::Contents;
+use super::ack_frequency;
+use super::closed::Close;
 use super::control::Control;
 use super::crypto::Session;
+use super::datagram_size::DatagramSize;
+use super::datagrams::{self, Datagrams};
 use super::handshake::Handshake;
 use super::id::{LEN, random_id};
-use super::ids::{LocalIds, RemoteIds};
-use super::incoming::Incoming;
+use super::identity::Identity;
+use super::lifetime::{IDLE, Lifetime};
 use super::listener::Admission;
-use super::loss::Sent;
-use super::note::Note;
-use super::outgoing::Outgoing;
-use super::path::{PathState, Validation};
+use super::output::{Output, Transmit};
+use super::parameters::Parameters;
+use super::path::PathState;
+use super::path_ids::{PATHS, PathIds};
+use super::paths::Paths;
+use super::route::Route;
 use super::spares::Spares;
+use super::streams::{STREAMS, Streams};
 use crate::accept::Accept;
-use crate::algorithms::{self, Algorithms};
-use crate::congestion::CongestionControl;
-use crate::host::Ports;
+use crate::algorithms::Algorithms;
 use crate::path::Path;
-use crate::path_manager::{LocalAddress, PathManager, RemoteAddress};
+use crate::path_manager::Pair;
+use crate::policy::{Addresses, Policy};
 use crate::registry::RegistryError;
-use crate::scheduler::{self, Rescuer, Scheduler};
+use crate::scheduler::{self, Scheduler};
 use crate::settings::Config;
-use crate::stream::{Blocked, Blocking};
-use crate::{CloseReason, Event, EventKind, MILLISECOND, NEVER, Nanos, Purpose, SECOND, Tuple};
+use crate::stream::Blocked;
+use crate::{CloseReason, Event, EventKind, MILLISECOND, Nanos, Purpose, Tuple};
 
-/// Streams of each kind that the peer may open at first (as quinn does).
-pub(super) const STREAMS: u64 = 100;
-/// Path ids beyond the first that the peer may use at first.
-const PATHS: u64 = 7;
-/// The connection is given up after so long without a packet (max_idle_timeout, as quinn has it).
-const IDLE: Nanos = 30 * SECOND;
-/// Longest DATAGRAM frame that is accepted.
-const LONGEST_DATAGRAM: u64 = 65_535;
 /// The application protocol of the handshake: HTTP/0.9 over QUIC, as interoperability tests name it.
 pub(super) const PROTOCOL: &[u8] = b"hq-interop";
-
-/// A datagram to be sent on a path.
-#[derive(Clone, Debug)]
-pub struct Transmit {
-    pub path: usize,
-    /// Where it goes: to the addresses of its path, but for what tests others.
-    pub tuple: Tuple,
-    pub datagram: Datagram,
-    /// UDP payload bytes.
-    pub len: u32,
-    pub purpose: Purpose,
-    /// Sent with ECT(0).
-    pub ecn: bool,
-    /// As all datagrams of its path so far it goes between the path's first addresses.
-    pub steady: bool,
-}
 
 /// One end of a QUIC connection.
 pub struct Connection {
     pub(super) config: Arc<Config>,
-    pub(super) client: bool,
     pub(super) now: Nanos,
     pub(super) random: Pcg64Mcg,
-    /// Seeds of congestion controls, apart, so that what else is drawn is the same with any.
-    seeds: Pcg64Mcg,
     pub(super) handshake: Handshake,
-    pub(super) local_ids: LocalIds,
-    pub(super) remote_ids: RemoteIds,
-    /// Source of this side's long headers, destination of the peer's until ids belong to paths.
-    pub(super) source: ConnectionId,
-    /// What the client's first packet was addressed to.
-    pub(super) original_destination: ConnectionId,
-    /// The same, but for a Retry, after which it is what that gave: keys of Initial packets are made of it.
-    pub(super) initial_destination: ConnectionId,
-    /// Of a Retry, for the client's Initial packets.
-    pub(super) token: Vec<u8>,
-    pub(super) local_parameters: TransportParameters,
-    /// Defaults of the RFC until the peer's have come.
-    pub(super) peer: TransportParameters,
-    pub(super) peer_known: bool,
-    pub(super) frequency: Frequency,
-    pub(super) members: Vec<PathState>,
-    /// What schedulers and coupled congestion controls see of each path, side by side.
-    pub(super) paths: Vec<Path>,
-    pub(super) outgoing: Outgoing,
-    pub(super) incoming: Incoming,
-    /// What data waited for that arrived, and how the packet at hand was sent, as far as its owner can tell.
-    pub(super) blocking: Blocking,
-    pub(super) arriving: Purpose,
+    pub(super) identity: Identity,
+    pub(super) parameters: Parameters,
+    pub(super) paths: Paths,
     pub(super) control: Control,
     pub(super) streams: Streams,
     pub(super) datagrams: Datagrams,
-    pub(super) scheduler: Box<dyn Scheduler>,
-    pub(super) rescuer: Rescuer,
-    pub(super) path_manager: Box<dyn PathManager>,
-    pub(super) ready_at: Option<Nanos>,
-    pub(super) path_manager_at: Nanos,
-    pub(super) local: Vec<LocalAddress>,
-    pub(super) remote: Vec<RemoteAddress>,
-    pub(super) ports: Ports,
-    mtus: Vec<(IpAddr, u32)>,
-    /// The largest path id that this side admits, and the next that the client uses.
-    pub(super) max_path_id: u64,
-    pub(super) peer_max_path_id: u64,
-    pub(super) next_path_id: u64,
-    /// Pairs of addresses that wait for an id.
-    pub(super) wanted: Vec<(crate::path_manager::Pair, Vec<IpAddr>)>,
-    /// Status of paths that are not open yet, by id: sequence number, and whether they are backups (RFC 10069 section 4.3).
-    pub(super) early_statuses: BTreeMap<u64, (u64, bool)>,
-    /// What the peer was told last of an id that is missing.
-    pub(super) told_blocked: Option<Frame>,
-    /// When the connection is given up unless something arrives, and when the peer is probed.
-    pub(super) idle_at: Nanos,
-    /// After how long without a packet the connection is given up.
-    pub(super) idle_timeout: Nanos,
-    /// Of the open paths the longest probe timeout, without backoff and the delay of acknowledgements.
-    pub(super) longest_timeout: Nanos,
-    pub(super) keepalive_at: Nanos,
-    /// A packet of the peer's handshake has come.
-    pub(super) peer_seen: bool,
-    /// From when a client waits whose server may be held back, and a handshake level at which a PING is to be sent.
-    pub(super) anti_deadlock_from: Nanos,
-    pub(super) probe_level: Option<super::crypto::Level>,
-    /// An ack-eliciting packet was sent since the last one arrived.
-    pub(super) stirred: bool,
-    pub(super) established: bool,
-    pub(super) ended: Option<CloseReason>,
-    /// A CONNECTION_CLOSE to be sent.
-    pub(super) closing: Option<Close>,
-    pub(super) closed: Option<Closed>,
-    pub(super) cause: Option<Cause>,
-    /// The longest probe timeout when it ended.
-    pub(super) closing_timeout: Nanos,
-    pub(super) record_decisions: bool,
-    /// What became of packets, where somebody wants to know.
-    pub(super) notes: Option<Vec<Note>>,
+    pub(super) policy: Policy,
+    pub(super) path_ids: PathIds,
+    pub(super) lifetime: Lifetime,
     pub(super) deadline: Nanos,
-    /// Empty between acknowledgements; kept for its room.
-    pub(super) acked: Vec<Sent<Contents>>,
-    pub(super) spares: Spares,
-    pub(super) out: Vec<Transmit>,
-    pub(super) events: Vec<Event>,
-}
-
-/// Which streams there are.
-#[derive(Debug, Default)]
-pub(super) struct Streams {
-    /// Streams that this side opened and may open: bidirectional, unidirectional.
-    pub opened: [u64; 2],
-    pub admitted: [u64; 2],
-    /// Streams that the peer opened, may open, and that are over.
-    pub accepted: [u64; 2],
-    pub offered: [u64; 2],
-    pub over: [u64; 2],
-    /// The one that the plain calls of a byte stream write to.
-    pub own: Option<u64>,
-    pub closed: bool,
-    /// Some stream was read to its end.
-    pub one_ended: bool,
-}
-
-/// DATAGRAM frames on their way (RFC 9221).
-#[derive(Debug, Default)]
-pub(super) struct Datagrams {
-    pub next: u64,
-    pub waiting: std::collections::VecDeque<(u64, u32)>,
-    pub arrived: Vec<(u64, u32)>,
+    pub(super) output: Output,
 }
 
 /// Without Multipath QUIC there is nothing to choose, and a scheduler that fills queues, which a path of QUIC does not have, gives way.
@@ -214,17 +97,19 @@ impl Connection {
         } = host;
         let sessions = config.resumption.then_some(sessions);
         let source = random_id(&mut random);
-        let Admission {
-            original_destination,
-            retry_source,
-            reset_key,
-            intermediates,
-        } = admission.unwrap_or_else(|| Admission {
+        let admission = admission.unwrap_or_else(|| Admission {
             original_destination: random_id(&mut random),
             retry_source: None,
             reset_key: None,
             intermediates: 0,
         });
+        let identity = Identity::new(client, source, &admission);
+        let Admission {
+            original_destination,
+            retry_source,
+            reset_key,
+            intermediates,
+        } = admission;
         let window = config
             .receive_buffer
             .maximum
@@ -242,7 +127,7 @@ impl Connection {
             initial_max_streams_bidi: STREAMS,
             initial_max_streams_uni: STREAMS,
             initial_source_connection_id: Some(source),
-            max_datagram_frame_size: LONGEST_DATAGRAM,
+            max_datagram_frame_size: datagrams::LONGEST,
             initial_max_path_id: config.mptcp.then_some(PATHS),
             min_ack_delay: ack_frequency::offer(&config),
             ..TransportParameters::default()
@@ -251,7 +136,6 @@ impl Connection {
         parameters
             .encode(&mut encoded)
             .expect("values within their bounds");
-        let frequency = Frequency::new(&parameters, &TransportParameters::default());
         let seed = random.next_u64();
         let session = if client {
             let kept = sessions.map(|kept| kept.with(tuple.remote.ip()));
@@ -261,86 +145,41 @@ impl Connection {
             Session::server_with(seed, encoded, PROTOCOL, intermediates, kept)
         };
         let mut connection = Self {
-            client,
             now,
-            handshake: Handshake::new(session),
-            local_ids: LocalIds::with_tokens_of(reset_key),
-            remote_ids: RemoteIds::default(),
-            source,
-            original_destination,
-            initial_destination: retry_source.unwrap_or(original_destination),
-            token: Vec::new(),
-            local_parameters: parameters,
-            peer: TransportParameters::default(),
-            peer_known: false,
-            frequency,
-            members: Vec::new(),
-            paths: Vec::new(),
-            outgoing: Outgoing::default(),
-            incoming: Incoming::new(window, window),
-            blocking: Blocking::default(),
-            arriving: Purpose::Data,
+            handshake: Handshake::new(session, now),
+            identity,
+            parameters: Parameters::new(parameters),
+            paths: Paths::new(Pcg64Mcg::seed_from_u64(!seed)),
             control: Control::default(),
-            streams: Streams {
-                offered: [STREAMS; 2],
-                ..Streams::default()
-            },
+            streams: Streams::new(client, window),
             datagrams: Datagrams::default(),
-            scheduler: scheduler_for(&config, &algorithms)?,
-            rescuer: algorithms.rescuer(&config)?,
-            path_manager: algorithms.path_manager(&config)?,
-            ready_at: None,
-            path_manager_at: NEVER,
-            local,
-            remote: vec![RemoteAddress {
-                id: 0,
-                address: tuple.remote.ip(),
-                port: None,
-            }],
-            ports,
-            mtus,
-            max_path_id: PATHS,
-            peer_max_path_id: 0,
-            next_path_id: 1,
-            wanted: Vec::new(),
-            early_statuses: BTreeMap::new(),
-            told_blocked: None,
-            idle_at: now + IDLE,
-            idle_timeout: IDLE,
-            longest_timeout: 0,
-            keepalive_at: NEVER,
-            peer_seen: false,
-            anti_deadlock_from: now,
-            probe_level: None,
-            stirred: false,
-            established: false,
-            ended: None,
-            closing: None,
-            closed: None,
-            cause: None,
-            closing_timeout: 0,
-            record_decisions: false,
-            notes: None,
+            policy: Policy::new(
+                scheduler_for(&config, &algorithms)?,
+                algorithms.rescuer(&config)?,
+                algorithms.path_manager(&config)?,
+                Addresses::new(local, tuple.remote.ip(), mtus, ports),
+            ),
+            path_ids: PathIds::default(),
+            lifetime: Lifetime::new(now, config.keepalive.as_ref().map(|probing| probing.time)),
             deadline: 0,
-            acked: Vec::new(),
-            spares: Spares::default(),
-            out: Vec::new(),
-            events: Vec::new(),
+            output: Output::default(),
             random,
-            seeds: Pcg64Mcg::seed_from_u64(!seed),
             config,
         };
-        connection.local_ids.begin(source);
-        connection.add_path(0, tuple, (0, 0))?;
-        connection.members[0].backup_local = connection.local[0].backup;
+        let first = Pair {
+            local: 0,
+            remote: 0,
+        };
+        connection.add_path(0, tuple, first)?;
+        let backup = connection.policy.addresses().is_backup(0);
+        connection.paths[0].status_mut().set_local(backup);
         if client {
             // The client chose the server's address (RFC 9000 section 8.1).
-            connection.members[0].validation = Validation::Done;
-            connection.remote_ids.begin(original_destination);
+            connection.paths[0].reach_mut().validate();
         }
         if retry_source.is_some() {
             // It returned the token (RFC 9000 section 8.1.2).
-            connection.members[0].validation = Validation::Done;
+            connection.paths[0].reach_mut().validate();
         }
         Ok(connection)
     }
@@ -391,145 +230,134 @@ impl Connection {
         &mut self,
         id: u64,
         tuple: Tuple,
-        ids: (u8, u8),
+        ids: Pair,
     ) -> Result<usize, RegistryError> {
         let mtu = self.mtu_of(tuple.local.ip());
-        let takes = self.peer.max_udp_payload_size;
-        let congestion = self.make_congestion()?;
-        let mut member = PathState::new(&self.config, congestion, id, tuple, ids, mtu, takes);
-        member.space.received.set_policy(self.frequency.policy);
-        if let Some((sequence, backup)) = self.early_statuses.remove(&id) {
-            member.status_received = Some(sequence);
-            member.backup_remote = backup;
+        let takes = self.parameters.peer().max_udp_payload_size;
+        let congestion = self.paths.make_congestion(&self.config)?;
+        let route = Route::new(tuple, ids);
+        let size = DatagramSize::new(tuple, mtu, takes);
+        let mut member = PathState::new(&self.config, congestion, id, route, size);
+        member
+            .space_mut()
+            .received
+            .set_policy(self.parameters.ack_policy());
+        if let Some((sequence, backup)) = self.path_ids.take_status(id) {
+            member.status_mut().take(sequence, backup);
         }
         let mut path = Path::new(payload(member.datagram()), self.config.initial_window);
         path.multipath = self.config.mptcp;
         path.paces = true;
-        self.paths.push(path);
-        self.members.push(member);
+        let index = self.paths.add(member, path);
         self.compare_timeouts();
-        Ok(self.members.len() - 1)
-    }
-
-    /// A congestion control for a path, which draws from a stream of its own.
-    pub(super) fn make_congestion(&mut self) -> Result<Box<dyn CongestionControl>, RegistryError> {
-        let mut congestion = algorithms::congestion(&self.config)?;
-        if congestion.paces() {
-            congestion.seed(self.seeds.next_u64());
-        }
-        Ok(congestion)
+        Ok(index)
     }
 
     /// The longest packet that leaves from an address.
     pub(super) fn mtu_of(&self, local: IpAddr) -> u32 {
-        let interface = self.mtus.iter().find(|(address, _)| *address == local);
-        interface.map_or(self.config.mtu, |(_, mtu)| self.config.mtu.min(*mtu))
+        self.policy.addresses().mtu(local, self.config.mtu)
     }
 
     /// Datagrams to be sent, in order.
     pub fn transmits(&mut self) -> &mut Vec<Transmit> {
-        &mut self.out
+        self.output.transmits()
     }
 
     /// Room for datagrams to be sent. Its owner may put in those that it is done with; without them each is allocated.
     pub fn spares(&mut self) -> &mut Spares {
-        &mut self.spares
+        self.output.spares()
     }
 
     /// Whether [`Connection::events`] has any.
     pub fn has_events(&self) -> bool {
-        !self.events.is_empty()
+        self.output.has_events()
     }
 
     /// What happened since this was last emptied.
     pub fn events(&mut self) -> &mut Vec<Event> {
-        &mut self.events
+        self.output.events()
     }
 
     pub(super) fn event(&mut self, kind: EventKind) {
-        self.events.push(Event { at: self.now, kind });
+        self.output.event(self.now, kind);
     }
 
     /// Tells each scheduler decision as an event.
     pub fn record_decisions(&mut self) {
-        self.record_decisions = true;
+        self.output.tell_decisions();
     }
 
     /// The handshake is complete on this side.
     pub fn established(&self) -> bool {
-        self.established
+        self.lifetime.established()
     }
 
     pub fn ended(&self) -> Option<CloseReason> {
-        self.ended
+        self.lifetime.ended()
     }
 
     /// Both sides speak RFC 10069.
     pub fn multipath(&self) -> bool {
-        self.config.mptcp && self.peer.initial_max_path_id.is_some()
+        self.parameters.multipath()
     }
 
     /// Its paths, in the order in which this side came to know them.
     pub fn members(&self) -> &[PathState] {
-        &self.members
-    }
-
-    /// The path with this id: commonly they count up as the paths do.
-    #[inline]
-    pub(super) fn path_named(&self, id: u64) -> Option<usize> {
-        match self.members.get(id as usize) {
-            Some(member) if member.id == id => Some(id as usize),
-            _ => self.members.iter().position(|member| member.id == id),
-        }
+        self.paths.all()
     }
 
     /// What schedulers see of them.
     pub fn paths(&self) -> &[Path] {
-        &self.paths
+        self.paths.all_shown()
     }
 
     /// As [`Connection::knows`], of a packet; what is usual is known soon.
     #[inline]
     pub fn knows_packet(&self, packet: &Packet) -> bool {
-        let destination = &packet.header.destination;
-        self.local_ids.is_newest(packet.path, destination) || self.knows(destination)
+        self.identity.knows_packet(packet)
     }
 
     /// Whether packets with this destination are for this connection.
     pub fn knows(&self, destination: &ConnectionId) -> bool {
-        *destination == self.initial_destination || self.local_ids.path_of(destination).is_some()
+        self.identity.knows(destination)
     }
 
     /// Bytes written and not acknowledged; and those never sent.
     pub fn send_queue(&self) -> (u64, u64) {
-        (self.outgoing.unacknowledged(), self.outgoing.unsent())
+        (
+            self.streams.outgoing().unacknowledged(),
+            self.streams.outgoing().unsent(),
+        )
     }
 
     /// Bytes that wait for others before them in their stream.
     pub fn reassembly_bytes(&self) -> u64 {
-        self.incoming.reassembly_bytes()
+        self.streams.incoming().reassembly_bytes()
     }
 
     /// How long data that arrived waited up to `now` for what comes before it in its stream, and what for. Where several streams wait at once, that
     /// counts once, and for the hole that is filled first.
     pub fn blocked(&self, now: Nanos) -> Vec<Blocked> {
-        self.blocking.report(now)
+        self.streams.blocked(now)
     }
 
     /// How the datagrams were sent that come next: for [`Connection::blocked`] alone.
     #[inline]
     pub fn expect_purpose(&mut self, purpose: Purpose) {
-        self.arriving = purpose;
+        self.streams.expect(purpose);
     }
 
     /// What the application may leave unacknowledged, and unread.
     pub fn buffers(&self) -> (u64, u64) {
-        (self.config.send_buffer.maximum, self.incoming.window())
+        (
+            self.config.send_buffer.maximum,
+            self.streams.incoming().window(),
+        )
     }
 
     /// What the peer may still send.
     pub fn receive_window(&self) -> u64 {
-        self.incoming.offered()
+        self.streams.incoming().offered()
     }
 }
 
@@ -542,29 +370,29 @@ pub(super) fn payload(datagram: u32) -> u32 {
 impl Connection {
     /// Closes the connection for an error of the peer's.
     pub(super) fn fail(&mut self, error: TransportError, frame_type: u64, reason: &'static str) {
-        if self.ended.is_none() {
-            self.closing = Some(Close {
-                error: error.0,
-                frame_type: Some(frame_type),
-                reason,
-            });
-            self.end(CloseReason::Aborted);
+        let close = Close {
+            error: error.0,
+            frame_type: Some(frame_type),
+            reason,
+        };
+        self.close_with(close, CloseReason::Aborted);
+    }
+
+    /// Ends the connection and tells the peer why, unless it has ended.
+    pub(super) fn close_with(&mut self, close: Close, reason: CloseReason) {
+        if !self.lifetime.over() {
+            self.lifetime.close(close);
+            self.end(reason);
         }
     }
 
     pub(super) fn end(&mut self, reason: CloseReason) {
-        if self.ended.is_some() {
+        if self.lifetime.over() {
             return;
         }
-        self.ended = Some(reason);
-        self.blocking.end(self.now);
-        self.closing_timeout = self.longest_probe_timeout();
-        for path in 0..self.members.len() {
-            if self.members[path].closed_at.is_none() {
-                self.members[path].closed_at = Some(self.now);
-                self.paths[path].established = false;
-            }
-        }
+        self.lifetime.end(reason, self.longest_probe_timeout());
+        self.streams.end(self.now);
+        self.paths.close_all(self.now);
         self.compare_timeouts();
         self.event(EventKind::ConnectionClosed(reason));
     }

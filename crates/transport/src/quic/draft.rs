@@ -2,11 +2,12 @@
 
 use polypath_wire::quic::{Datagram, Frame, Header, Kind, Packet, TAG_LEN, VERSION, number_len};
 
-use super::connection::{Connection, Transmit, payload};
+use super::connection::{Connection, payload};
 use super::contents::Contents;
 use super::crypto::Level;
+use super::datagram_size::LEAST_DATAGRAM;
 use super::loss::Sent;
-use super::path::LEAST_DATAGRAM;
+use super::output::Transmit;
 use crate::{Purpose, Tuple};
 
 /// Bytes that the payload of a packet has at least, number included, so that there is a sample for header protection (RFC 9001 section 5.4.2).
@@ -80,6 +81,7 @@ impl Draft {
     }
 
     /// Pads to the least that a packet has.
+    #[inline]
     pub fn pad_to_sample(&mut self) {
         let short = SAMPLED.saturating_sub(u32::from(self.header().number_len) + self.len);
         self.pad(short);
@@ -104,25 +106,25 @@ fn room(limit: u32, header: u32, number_len: u8) -> Option<u32> {
 impl Connection {
     /// A draft of a packet of at most `limit` bytes; nothing if there are no keys, no id, or too little room.
     pub(super) fn draft(&mut self, level: Level, path: usize, limit: u32) -> Option<Draft> {
-        let member = &self.members[path];
+        let member = &self.paths[path];
         let (space, kind) = match level {
             Level::Initial => (
-                self.handshake.spaces[0].as_ref()?,
+                self.handshake.space_left(level)?,
                 Kind::Initial {
-                    token: self.token.clone(),
+                    token: self.identity.token(),
                 },
             ),
-            Level::Handshake => (self.handshake.spaces[1].as_ref()?, Kind::Handshake),
+            Level::Handshake => (self.handshake.space_left(level)?, Kind::Handshake),
             Level::OneRtt => return self.short_draft(path, limit),
         };
-        let destination = *self.remote_ids.current_id(member.id)?;
+        let destination = *self.identity.remote().current_id(member.id())?;
         let number = space.sent.next();
         let number_len = number_len(number, space.sent.largest_acked());
         let header = Header {
             kind,
             version: VERSION,
             destination,
-            source: self.source,
+            source: self.identity.source(),
             number,
             number_len,
         };
@@ -130,7 +132,7 @@ impl Connection {
         Some(Draft {
             level,
             path,
-            datagram: self.spares.datagram(header, member.id),
+            datagram: self.output.spares().datagram(header, member.id()),
             len: 0,
             room,
             carried: Contents::default(),
@@ -143,16 +145,17 @@ impl Connection {
     /// A draft of a 1-RTT packet of at most `limit` bytes.
     #[inline(always)]
     pub(super) fn short_draft(&mut self, path: usize, limit: u32) -> Option<Draft> {
-        let member = &self.members[path];
-        let sent = &member.space.sent;
-        let destination = self.remote_ids.current_id(member.id)?;
+        let member = &self.paths[path];
+        let sent = &member.space().sent;
+        let destination = self.identity.remote().current_id(member.id())?;
         let number = sent.next();
         let number_len = number_len(number, sent.largest_acked());
         let header = 1 + destination.len() as u32 + u32::from(number_len);
         let room = room(limit, header, number_len)?;
         let datagram = self
-            .spares
-            .short(*destination, number, number_len, member.id);
+            .output
+            .spares()
+            .short(*destination, number, number_len, member.id());
         debug_assert_eq!(header, datagram.packets[0].header.len(limit));
         Some(Draft {
             level: Level::OneRtt,
@@ -170,11 +173,14 @@ impl Connection {
     /// A draft of a 1-RTT packet, as long as the path takes and its address may be sent.
     #[inline(never)]
     pub(super) fn application_draft(&mut self, path: usize) -> Option<Draft> {
-        let member = &self.members[path];
+        let member = &self.paths[path];
         if member.closed() || !self.handshake.writes(Level::OneRtt) {
             return None;
         }
-        let allowance = member.allowance(self.client).min(member.datagram().into()) as u32;
+        let allowance = member
+            .reach()
+            .allowance(self.identity.client())
+            .min(member.datagram().into()) as u32;
         self.short_draft(path, allowance)
     }
 
@@ -184,15 +190,13 @@ impl Connection {
         let in_flight = draft.eliciting || draft.padded;
         let (now, path) = (self.now, draft.path);
         let number = draft.header().number;
-        let member = &mut self.members[path];
+        let (member, mut shown) = self.paths.pair_mut(path);
         if in_flight && draft.level == Level::OneRtt {
-            let alone = member.space.sent.in_flight() == 0;
+            let alone = member.space().sent.in_flight() == 0;
             if alone {
-                member.restart(&mut self.paths, path, now, self.frequency.peer_delay);
+                member.restart(&mut shown, now, self.parameters.peer_delay());
             }
-            if member.paces() {
-                member.rate.on_sent(number, now, false, alone);
-            }
+            member.window_mut().measure_sent(number, now, alone);
         }
         let sent = Sent {
             number,
@@ -200,32 +204,28 @@ impl Connection {
             size,
             eliciting: draft.eliciting,
             in_flight,
-            ecn: member.ecn,
+            ecn: member.ecn(),
             carried: draft.carried,
         };
         match draft.level {
-            Level::OneRtt => member.space.sent.on_sent(sent),
+            Level::OneRtt => member.space_mut().sent.on_sent(sent),
             level => self.space(level, path).sent.on_sent(sent),
         }
         if draft.eliciting {
-            self.anti_deadlock_from = now;
-            self.stir_idle();
+            self.handshake.wait_from(now);
+            self.lifetime.stir(now);
         }
         if in_flight {
-            // Acknowledgements alone are not paced (RFC 9002 section 7.7).
-            let pacer = &mut self.members[path].pacer;
-            pacer.on_sent(now, payload(size));
-            let shown = &mut self.paths[path];
-            shown.paced = pacer.blocked();
-            shown.in_flight += 1;
-            debug_assert_eq!(self.paths[path].in_flight, self.in_flight(path));
+            let (member, mut shown) = self.paths.pair_mut(path);
+            member.window_mut().on_sent(&mut shown, now, payload(size));
+            debug_assert_eq!(self.paths.shown(path).in_flight, self.in_flight(path));
         }
         draft.datagram
     }
 
     /// Drops a draft; nothing of it was sent.
     pub(super) fn discard_draft(&mut self, draft: Draft) {
-        self.spares.put(draft.datagram);
+        self.output.spares().put(draft.datagram);
     }
 
     /// Sends a draft as a datagram of its own.
@@ -244,7 +244,7 @@ impl Connection {
 
     /// As [`Connection::send`], to addresses that may be others than those of the path.
     pub(super) fn send_to(&mut self, draft: Draft, tuple: Tuple) {
-        let elsewhere = tuple != self.members[draft.path].tuple;
+        let elsewhere = !self.paths[draft.path].route().is_between(&tuple);
         self.send_alone(draft, elsewhere.then_some(tuple));
     }
 
@@ -285,16 +285,16 @@ impl Connection {
         purpose: Purpose,
     ) {
         debug_assert_eq!(len, datagram.len());
-        let member = &mut self.members[path];
+        let member = &mut self.paths[path];
         if elsewhere.is_none() {
-            member.on_sent(len);
+            member.reach_mut().on_sent(len);
         } else {
-            member.steady = false;
+            member.route_mut().stray();
         }
-        let (ecn, steady) = (member.ecn, member.steady);
-        self.out.push(Transmit {
+        let (ecn, steady) = (member.ecn(), member.route().steady());
+        self.output.transmit(Transmit {
             path,
-            tuple: elsewhere.unwrap_or(member.tuple),
+            tuple: elsewhere.unwrap_or(member.tuple()),
             datagram,
             len,
             purpose,

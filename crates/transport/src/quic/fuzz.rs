@@ -168,8 +168,11 @@ impl End {
     }
 
     fn timeouts(&self) -> u32 {
-        let members = self.connection.members.iter();
-        members.map(|path| path.timeouts).max().unwrap_or(0)
+        let members = self.connection.members().iter();
+        members
+            .map(|path| path.probing().timeouts())
+            .max()
+            .unwrap_or(0)
     }
 
     fn timed_out(&self) -> bool {
@@ -200,7 +203,7 @@ impl World {
     fn confirmed(&self) -> bool {
         let server = self.server.as_ref();
         let established = server.is_some_and(|server| server.connection.established());
-        established && self.client.connection.handshake.confirmed
+        established && self.client.connection.handshake.confirmed()
     }
 
     /// Whether the network lost so much of what an end sent, or of the answers, that the end gave up at its idle timeout before its next

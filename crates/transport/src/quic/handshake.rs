@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::crypto::{Level, Session, TlsError};
 use super::path::Space;
 use crate::ranges::RangeSet;
+use crate::{NEVER, Nanos};
 
 /// Bytes of messages out of order that are kept (RFC 9000 section 7.5 asks for 4096 at least).
 const MOST_AHEAD: u64 = 65_536;
@@ -42,19 +43,25 @@ pub(super) struct Handshake {
     outs: [Out; 3],
     ins: [In; 3],
     /// Number spaces of the first two levels, until their keys are discarded.
-    pub spaces: [Option<Space>; 2],
-    /// Both sides are known to have finished (RFC 9001 section 4.1.2).
-    pub confirmed: bool,
+    spaces: [Option<Space>; 2],
+    /// Both sides are known to have finished.
+    confirmed: bool,
+    /// From when a client waits whose server may be held back.
+    waits_from: Nanos,
+    /// A level at which a PING is to be sent.
+    probe: Option<Level>,
 }
 
 impl Handshake {
-    pub fn new(session: Session) -> Self {
+    pub fn new(session: Session, now: Nanos) -> Self {
         let mut handshake = Self {
             session,
             outs: Default::default(),
             ins: Default::default(),
             spaces: [Some(Space::default()), Some(Space::default())],
             confirmed: false,
+            waits_from: now,
+            probe: None,
         };
         handshake.drain();
         handshake
@@ -73,6 +80,105 @@ impl Handshake {
         self.spaces[level as usize]
             .as_mut()
             .expect("asked only for levels whose keys are there")
+    }
+
+    /// The same of a level whose space may be gone.
+    pub fn space_left(&mut self, level: Level) -> Option<&mut Space> {
+        self.spaces[level as usize].as_mut()
+    }
+
+    /// The spaces that are left.
+    pub fn spaces(&self) -> impl Iterator<Item = &Space> {
+        self.spaces.iter().flatten()
+    }
+
+    /// Keys of a level are discarded, and with them what was in flight (RFC 9001 section 4.9). False: they were before.
+    pub fn discard(&mut self, level: Level) -> bool {
+        self.spaces[level as usize].take().is_some()
+    }
+
+    /// The keys of a level were there.
+    pub fn discarded(&self, level: Level) -> bool {
+        let space = self.spaces.get(level as usize);
+        space.is_some_and(Option::is_none)
+    }
+
+    /// Both sides are known to have finished (RFC 9001 section 4.1.2).
+    pub fn confirmed(&self) -> bool {
+        self.confirmed
+    }
+
+    pub fn confirm(&mut self) {
+        self.confirmed = true;
+    }
+
+    /// Packets in flight.
+    pub fn in_flight(&self) -> u32 {
+        self.spaces().map(|space| space.sent.in_flight()).sum()
+    }
+
+    /// When losses are looked for.
+    pub fn loss_deadline(&self) -> Nanos {
+        let deadlines = self.spaces().map(|space| space.sent.loss_deadline());
+        deadlines.min().unwrap_or(NEVER)
+    }
+
+    /// When an acknowledgement leaves.
+    pub fn ack_deadline(&self) -> Nanos {
+        let deadlines = self.spaces().map(|space| space.received.deadline());
+        deadlines.min().unwrap_or(NEVER)
+    }
+
+    /// When the next probe is due after a timeout, and at which level.
+    pub fn probe_deadline(&self, timeout: Nanos) -> Option<(Nanos, Level)> {
+        let due = |level: Level| {
+            let sent = &self.spaces[level as usize].as_ref()?.sent;
+            (sent.eliciting() > 0).then(|| (sent.last_eliciting_at() + timeout, level))
+        };
+        [Level::Initial, Level::Handshake]
+            .into_iter()
+            .filter_map(due)
+            .min()
+    }
+
+    /// The same of a client that has nothing in flight: its server may be at its amplification limit (RFC 9002 section 6.2.2.1).
+    pub fn lone_probe_deadline(&self, timeout: Nanos) -> (Nanos, Level) {
+        let level = if self.writes(Level::Handshake) {
+            Level::Handshake
+        } else {
+            Level::Initial
+        };
+        (self.waits_from + timeout, level)
+    }
+
+    /// An ack-eliciting packet leaves, or a probe was due.
+    pub fn wait_from(&mut self, now: Nanos) {
+        self.waits_from = now;
+    }
+
+    /// A PING is to be sent at this level.
+    pub fn is_probed(&self, level: Level) -> bool {
+        self.probe == Some(level)
+    }
+
+    pub fn settle_probe(&mut self) {
+        self.probe = None;
+    }
+
+    /// A probe of a level is due: everything in flight at both goes again, since a server's flight is of both, and the peer can use neither part
+    /// alone (RFC 9002 section 6.2.4); a PING where there is nothing.
+    pub fn send_probe(&mut self, level: Level) {
+        if !self.repeat(level) {
+            self.probe = Some(level);
+        }
+        let other = match level {
+            Level::Initial => Level::Handshake,
+            _ => Level::Initial,
+        };
+        let space = self.spaces[other as usize].as_ref();
+        if space.is_some_and(|space| space.sent.eliciting() > 0) {
+            self.repeat(other);
+        }
     }
 
     /// Keys of this level are there, in both directions (RFC 9001 section 5.7: a server reads 1-RTT packets only once it has finished).
@@ -200,7 +306,7 @@ impl Handshake {
     }
 
     /// Everything of a level that was sent and has not arrived goes again, as a probe.
-    pub fn repeat(&mut self, level: Level) -> bool {
+    fn repeat(&mut self, level: Level) -> bool {
         let sent = self.outs[level as usize].sent;
         let missing = sent > 0 && !self.outs[level as usize].acked.covers(0, sent);
         if missing && self.outs[level as usize].again.is_empty() {

@@ -1,5 +1,7 @@
 //! Streams on their way in: reassembly, and the limits that the peer is told (RFC 9000 sections 2.2, 3.2 and 4).
 
+use polypath_wire::quic::TransportError;
+
 use crate::ranges::RangeSet;
 
 /// A new limit is told when so small a part of the window was read (one eighth, as quinn does; RFC 9000 section 4.2 leaves it open).
@@ -10,6 +12,22 @@ const STEP: u64 = 8;
 pub(super) enum Violation {
     FlowControl,
     FinalSize,
+}
+
+impl Violation {
+    /// What the connection is closed with for it.
+    pub fn fault(self) -> (TransportError, &'static str) {
+        match self {
+            Self::FlowControl => (
+                TransportError::FLOW_CONTROL_ERROR,
+                "more data than was admitted",
+            ),
+            Self::FinalSize => (
+                TransportError::FINAL_SIZE_ERROR,
+                "the final size of a stream changed",
+            ),
+        }
+    }
 }
 
 /// The receiving part of a stream (RFC 9000 section 3.2).

@@ -13,8 +13,8 @@ use ring::hmac;
 use rustls::Side;
 
 use super::crypto::{Sealer, initial_keys, retry_tag};
+use super::datagram_size::LEAST_DATAGRAM;
 use super::id;
-use super::path::LEAST_DATAGRAM;
 use super::reset::ResetKey;
 use crate::{Nanos, SECOND, Tuple};
 

@@ -8,9 +8,7 @@ use std::net::IpAddr;
 use polypath_wire::quic::{ConnectionId, Frame};
 
 use super::connection::{Connection, payload};
-use super::path::{PathState, Validation};
-use super::rtt::Rtt;
-use crate::path::{DeliveryRate, Member, Pacer, Path};
+use crate::path::Path;
 use crate::{EventKind, Nanos, Tuple};
 
 /// Whether a packet of these frames alone is no more than a look at a path (RFC 9000 section 9.1).
@@ -29,7 +27,7 @@ pub(super) fn probing(frames: &[Frame]) -> bool {
 impl Connection {
     /// Whether a packet from these addresses may be on the path at all: a server's address does not change (RFC 9000 section 9).
     pub(super) fn may_come_from(&self, path: usize, tuple: Tuple) -> bool {
-        !self.client || self.members[path].tuple.remote == tuple.remote
+        !self.identity.client() || self.paths[path].tuple().remote == tuple.remote
     }
 
     /// A new 1-RTT packet came on a path. The newest one that is more than a probe says where the peer is (RFC 9000 section 9.3).
@@ -41,40 +39,26 @@ impl Connection {
         moves: bool,
         len: u32,
     ) {
-        let member = &mut self.members[path];
+        let member = &mut self.paths[path];
         if member.closed() {
             return;
         }
-        if tuple == member.tuple {
-            member.migration.destination = Some(destination);
-        } else if moves && !self.client && self.handshake.confirmed {
+        if tuple == member.tuple() {
+            member.reach_mut().note_destination(destination);
+        } else if moves && !self.identity.client() && self.handshake.confirmed() {
             self.follow_peer(path, tuple, destination, len);
         }
     }
 
     fn follow_peer(&mut self, path: usize, tuple: Tuple, destination: ConnectionId, len: u32) {
-        let member = &mut self.members[path];
-        member.steady = false;
-        let left = std::mem::replace(&mut member.tuple, tuple);
-        let returned = member.migration.former == Some(tuple);
-        if member.validated() {
-            // Whoever is there answers if it is still the peer (RFC 9000 section 9.3.3).
-            member.migration.former = Some(left);
-            member.migration.former_due = true;
-        }
-        if returned {
-            member.validation = Validation::Done;
-            member.challenges.settle();
-            member.migration.settle();
-        } else {
-            member.validation = Validation::Pending;
-            member.challenges.begin();
-            member.restart_allowance(len);
-        }
-        let deliberate = member.migration.destination.replace(destination) != Some(destination);
-        if deliberate {
-            let used = self.remote_ids.current(self.members[path].id);
-            self.members[path].migration.former_id = used.map(|(_, id)| id);
+        let member = &mut self.paths[path];
+        let left = member.route_mut().change(tuple);
+        let reach = member.reach_mut();
+        reach.follow(left, tuple, len);
+        if reach.moved_on_purpose(destination) {
+            let used = self.identity.remote().current(self.paths[path].id());
+            let used = used.map(|(_, id)| id);
+            self.paths[path].reach_mut().keep_former_id(used);
             self.change_id(path);
         }
         self.event(EventKind::PathMigrated {
@@ -82,46 +66,33 @@ impl Connection {
             address: tuple.remote,
         });
         if left.remote.ip() != tuple.remote.ip() || left.local.ip() != tuple.local.ip() {
-            let ids = (
-                self.local_address_id(tuple.local.ip()),
-                self.remote_address_id(tuple.remote.ip()),
-            );
-            (self.members[path].local_id, self.members[path].remote_id) = ids;
+            let ids = self.policy.addresses_mut().ids(tuple);
+            self.paths[path].route_mut().set_ids(ids);
             self.forget_measurements(path);
         }
     }
 
     /// Another id for a peer that moved on purpose, so that nobody can link its addresses (RFC 9000 section 9.5).
     fn change_id(&mut self, path: usize) {
-        let id = self.members[path].id;
-        if let Some(sequence) = self.remote_ids.change(id) {
+        let id = self.paths[path].id();
+        if let Some(sequence) = self.identity.remote_mut().change(id) {
             let path = self.multipath().then_some(id);
             self.control
                 .push(Frame::RetireConnectionId { path, sequence });
         }
     }
 
-    /// Another host address means another way through the network; a port alone does not (RFC 9000 section 9.4). It begins as a connection does,
-    /// without backoff, too (RFC 9002 appendix A.4).
+    /// A path goes another way through the network.
     fn forget_measurements(&mut self, path: usize) {
-        let longest = self.peer.max_udp_payload_size;
+        let longest = self.parameters.peer().max_udp_payload_size;
         let now = self.now;
-        let Ok(congestion) = self.make_congestion() else {
+        let Ok(congestion) = self.paths.make_congestion(&self.config) else {
             return;
         };
-        let member = &mut self.members[path];
-        member.set_congestion(congestion);
-        member.rtt = Rtt::default();
-        member.timeouts = 0;
-        member.rate = DeliveryRate::default();
-        member.pacer = Pacer::default();
-        member.space.sent.disregard();
-        member.recovery_since = Some(now);
-        member.migration.since = now;
-        member.mtu.cancel();
-        member.limit_datagrams(longest);
+        let member = &mut self.paths[path];
+        member.forget_measurements(congestion, now, longest);
         let fresh = Path::new(payload(member.datagram()), self.config.initial_window);
-        let shown = &mut self.paths[path];
+        let (member, mut shown) = self.paths.pair_mut(path);
         *shown = Path {
             established: shown.established,
             multipath: shown.multipath,
@@ -130,10 +101,7 @@ impl Connection {
             acked: shown.acked,
             ..fresh
         };
-        let member = &mut self.members[path];
-        member
-            .congestion
-            .on_established(&mut Member::new(&mut self.paths, path));
+        member.window_mut().begin(&mut shown);
         self.compare_timeouts();
     }
 
@@ -150,13 +118,13 @@ impl Connection {
     /// Moves a client's open paths from one of its addresses to another, as [`Connection::migrate_to`] does. A path that cannot move stays, and
     /// an event says why.
     pub fn migrate(&mut self, from: IpAddr, to: IpAddr, now: Nanos) {
-        if !self.client || self.ended.is_some() {
+        if !self.identity.client() || self.lifetime.over() {
             return;
         }
         self.now = now;
-        for path in 0..self.members.len() {
-            let member = &self.members[path];
-            if member.closed() || member.tuple.local.ip() != from {
+        for path in 0..self.paths.len() {
+            let member = &self.paths[path];
+            if member.closed() || member.tuple().local.ip() != from {
                 continue;
             }
             if let Err(reason) = self.move_to(path, to) {
@@ -171,26 +139,27 @@ impl Connection {
 
     /// Why a path cannot have another address of this host.
     fn stays(&self, path: usize, address: IpAddr) -> Option<&'static str> {
-        let Some(member) = self.members.get(path).filter(|member| !member.closed()) else {
+        let Some(member) = self.paths.get(path).filter(|member| !member.closed()) else {
             return Some("no such path");
         };
-        let mut own = self.local.iter().filter(|local| local.up);
-        if !own.any(|local| local.address == address) {
+        if !self.policy.addresses().up().any(|own| own == address) {
             return Some("the address is down");
         }
-        if address == member.tuple.local.ip() || address.is_ipv4() != member.tuple.local.is_ipv4() {
+        if address == member.tuple().local.ip()
+            || address.is_ipv4() != member.tuple().local.is_ipv4()
+        {
             return Some("no other address of its family");
         }
-        if !self.client || self.ended.is_some() {
+        if !self.identity.client() || self.lifetime.over() {
             return Some("no client of an open connection");
         }
-        if !self.handshake.confirmed {
+        if !self.handshake.confirmed() {
             return Some("the handshake is not confirmed");
         }
-        if self.peer.disable_active_migration {
+        if self.parameters.peer().disable_active_migration {
             return Some("the server forbids it");
         }
-        let spare = self.remote_ids.spare(member.id);
+        let spare = self.identity.remote().spare(member.id());
         spare.is_none().then_some("no spare connection id")
     }
 
@@ -199,30 +168,22 @@ impl Connection {
             return Err(reason);
         }
         let shared = self
-            .members
+            .paths
             .iter()
-            .any(|other| !other.closed() && other.tuple.local.ip() == address);
+            .any(|other| !other.closed() && other.tuple().local.ip() == address);
         let port = if shared {
-            self.ports.next()
+            self.policy.addresses().next_port()
         } else {
-            self.members[path].tuple.local.port()
+            self.paths[path].tuple().local.port()
         };
-        let local_id = self.local_address_id(address);
+        let local_id = self.policy.addresses().local_id(address);
         let mtu = self.mtu_of(address);
-        let member = &mut self.members[path];
-        member.steady = false;
-        let left = std::mem::replace(&mut member.tuple.local, (address, port).into());
-        let left = Tuple {
-            local: left,
-            ..member.tuple
-        };
-        if member.validated() {
-            member.migration.former = Some(left);
-        }
-        member.validation = Validation::Pending;
-        member.challenges.begin();
-        member.local_id = local_id;
-        member.set_mtu(mtu);
+        let member = &mut self.paths[path];
+        let left = member.route_mut().change_local((address, port).into());
+        member.reach_mut().leave(left);
+        member.route_mut().set_local_id(local_id);
+        let tuple = member.tuple();
+        member.datagram_size_mut().set_mtu(tuple, mtu);
         self.change_id(path);
         self.event(EventKind::PathMigrated {
             subflow: path,
@@ -234,13 +195,8 @@ impl Connection {
 
     /// The address of the only way to the peer is gone: another takes its place, if there is one.
     pub(super) fn replace_address(&mut self, local_id: u8) {
-        let from = |member: &PathState| member.local_id == local_id && !member.closed();
-        let paths: Vec<usize> = (0..self.members.len())
-            .filter(|&path| from(&self.members[path]))
-            .collect();
-        let others = self.local.iter().filter(|local| local.up);
-        let others: Vec<IpAddr> = others.map(|local| local.address).collect();
-        for path in paths {
+        let others: Vec<IpAddr> = self.policy.addresses().up().collect();
+        for path in self.paths.at_address(local_id) {
             others
                 .iter()
                 .any(|&address| self.move_to(path, address).is_ok());
@@ -249,9 +205,9 @@ impl Connection {
 
     /// An address is back from which paths moved that have not arrived elsewhere.
     pub(super) fn take_back(&mut self, address: IpAddr) {
-        for path in 0..self.members.len() {
-            let member = &self.members[path];
-            let former = member.migration.former.map(|former| former.local.ip());
+        for path in 0..self.paths.len() {
+            let member = &self.paths[path];
+            let former = member.reach().former().map(|former| former.local.ip());
             if !member.validated() && former == Some(address) {
                 self.return_to_former(path);
             }
@@ -260,39 +216,33 @@ impl Connection {
 
     /// Whether packets can leave from the addresses that were validated last.
     pub(super) fn former_is_up(&self, path: usize) -> bool {
-        let former = self.members[path].migration.former;
-        former.is_some_and(|former| {
-            let mut own = self.local.iter();
-            own.all(|local| local.up || local.address != former.local.ip())
-        })
+        let former = self.paths[path].reach().former();
+        let own = self.policy.addresses();
+        former.is_some_and(|former| !own.is_down(former.local.ip()))
     }
 
     /// Nobody answers at the new addresses: back to those that were validated last (RFC 9000 section 9.3.2). False: there are none.
     pub(super) fn return_to_former(&mut self, path: usize) -> bool {
-        let member = &mut self.members[path];
-        let Some(former) = member.migration.former.take() else {
+        let member = &mut self.paths[path];
+        let Some(former) = member.reach_mut().return_to_former() else {
             return false;
         };
-        let moved_itself = former.local != member.tuple.local;
-        member.steady = false;
-        member.tuple = former;
-        member.validation = Validation::Done;
-        member.challenges.settle();
-        member.migration.settle();
+        let moved_itself = former.local != member.tuple().local;
+        member.route_mut().change(former);
         self.event(EventKind::PathMigrated {
             subflow: path,
-            address: if self.client {
+            address: if self.identity.client() {
                 former.local
             } else {
                 former.remote
             },
         });
-        if moved_itself && self.client {
+        if moved_itself && self.identity.client() {
             let mtu = self.mtu_of(former.local.ip());
-            let local_id = self.local_address_id(former.local.ip());
-            let member = &mut self.members[path];
-            member.local_id = local_id;
-            member.set_mtu(mtu);
+            let local_id = self.policy.addresses().local_id(former.local.ip());
+            let member = &mut self.paths[path];
+            member.route_mut().set_local_id(local_id);
+            member.datagram_size_mut().set_mtu(former, mtu);
             self.forget_measurements(path);
             // A packet that is more than a probe tells the peer.
             self.control.push(Frame::Ping);

@@ -8,8 +8,9 @@ use super::connection::{Connection, PROTOCOL};
 use super::crypto::Level;
 use super::loss::PACKET_THRESHOLD;
 use super::note::{Discard, Note};
-use super::recovery::{LEAST_WINDOW, PERSISTENT};
+use super::path::PERSISTENT;
 use super::rtt::{GRANULARITY, INITIAL, TIME_THRESHOLD};
+use super::window::LEAST_WINDOW;
 use crate::Nanos;
 use crate::path::{CaState, INFINITE_SSTHRESH};
 
@@ -69,38 +70,32 @@ pub enum Keys {
 impl Connection {
     /// Keeps a note of each packet that is lost or dropped from now on.
     pub fn take_notes(&mut self) {
-        self.notes.get_or_insert_default();
+        self.output.keep_notes();
     }
 
     /// The notes since this was last called.
     pub fn notes(&mut self) -> Vec<Note> {
-        self.notes.as_mut().map(std::mem::take).unwrap_or_default()
+        self.output.take_notes()
     }
 
     pub(super) fn note_loss(&mut self, level: Level, path: usize, number: u64, probe: bool) {
-        if self.notes.is_none() {
-            return;
-        }
         let acked = self.space(level, path).sent.largest_acked();
-        let note = Note::Lost {
+        self.output.note(|| Note::Lost {
             level,
             path,
             number,
             overtaken: acked.is_some_and(|acked| acked >= number + PACKET_THRESHOLD),
             probe,
-        };
-        self.notes.get_or_insert_default().push(note);
+        });
     }
 
     pub(super) fn note_drop(&mut self, packet: &Packet, reason: Discard) {
-        if let Some(notes) = &mut self.notes {
-            notes.push(Note::Dropped {
-                kind: discriminant(&packet.header.kind),
-                path: packet.path,
-                number: packet.header.number,
-                reason,
-            });
-        }
+        self.output.note(|| Note::Dropped {
+            kind: discriminant(&packet.header.kind),
+            path: packet.path,
+            number: packet.header.number,
+            reason,
+        });
     }
 
     /// What it keeps beside the bytes that its buffers bound: paths, and control frames that wait.
@@ -110,7 +105,7 @@ impl Connection {
 
     /// What the client's first packet was addressed to; the same on both sides.
     pub fn original_destination(&self) -> ConnectionId {
-        self.original_destination
+        self.identity.original_destination()
     }
 
     /// The application protocol that the handshake asks for.
@@ -119,7 +114,7 @@ impl Connection {
     }
 
     pub fn recovery_parameters(&self) -> RecoveryParameters {
-        let max_datagram = u64::from(self.members[0].datagram());
+        let max_datagram = u64::from(self.paths[0].datagram());
         RecoveryParameters {
             reordering_threshold: PACKET_THRESHOLD,
             time_threshold: TIME_THRESHOLD.0 as f64 / TIME_THRESHOLD.1 as f64,
@@ -134,25 +129,25 @@ impl Connection {
 
     /// This side's transport parameters.
     pub fn parameters(&self) -> &TransportParameters {
-        &self.local_parameters
+        self.parameters.own()
     }
 
     /// The peer's, once they have come.
     pub fn peer_parameters(&self) -> Option<&TransportParameters> {
-        self.peer_known.then_some(&self.peer)
+        let came = self.parameters.peer_came();
+        came.then(|| self.parameters.peer())
     }
 
     /// The handshake is confirmed (RFC 9001 section 4.1.2).
     pub fn confirmed(&self) -> bool {
-        self.handshake.confirmed
+        self.handshake.confirmed()
     }
 
     pub fn keys(&self, level: Level) -> Keys {
         if self.handshake.writes(level) {
             return Keys::Present;
         }
-        let spaces = &self.handshake.spaces;
-        if spaces.get(level as usize).is_some_and(Option::is_none) {
+        if self.handshake.discarded(level) {
             Keys::Discarded
         } else {
             Keys::Absent
@@ -164,10 +159,10 @@ impl Connection {
     /// # Panics
     /// There is no such path.
     pub fn metrics(&self, path: usize) -> Metrics {
-        let (member, window) = (&self.members[path], &self.paths[path]);
+        let (member, window) = (&self.paths[path], self.paths.shown(path));
         let packet = u64::from(member.datagram());
         let bytes = |packets: u32| u64::from(packets) * packet;
-        let rtt = &member.rtt;
+        let rtt = &member.rtt();
         let state = match window.state {
             CaState::Cwr | CaState::Recovery => "recovery",
             _ if window.in_slow_start() => "slow_start",
@@ -180,21 +175,21 @@ impl Connection {
                 latest: rtt.latest(),
                 variation: rtt.variation(),
             }),
-            pto_count: member.timeouts,
+            pto_count: member.probing().timeouts(),
             congestion_window: bytes(window.cwnd),
             bytes_in_flight: self.bytes_in_flight(path),
             ssthresh: (window.ssthresh != INFINITE_SSTHRESH).then(|| bytes(window.ssthresh)),
             packets_in_flight: self.in_flight(path),
             pacing_rate: window.pacing_rate,
-            state: (!member.paces()).then_some(state),
+            state: (!member.window().paces()).then_some(state),
         }
     }
 
     /// UDP payload bytes in flight on a path; those of the handshake are on the first.
     fn bytes_in_flight(&self, path: usize) -> u64 {
-        let handshake = self.handshake.spaces.iter().flatten();
+        let handshake = self.handshake.spaces();
         let first = handshake.filter(|_| path == 0).map(|space| &space.sent);
-        let spaces = first.chain([&self.members[path].space.sent]);
+        let spaces = first.chain([&self.paths[path].space().sent]);
         let packets = spaces.flat_map(|sent| sent.iter().filter(|packet| packet.in_flight));
         packets.map(|packet| u64::from(packet.size)).sum()
     }

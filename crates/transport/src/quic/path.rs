@@ -2,28 +2,25 @@
 
 use std::net::IpAddr;
 
-use polypath_wire::quic::Frame;
-
-use super::challenge::Challenges;
 use super::contents::Contents;
-use super::loss::InFlight;
-use super::migration::Migration;
+use super::datagram_size::DatagramSize;
+use super::loss::{InFlight, Sent, is_persistent};
+use super::probing::Probing;
+use super::reach::Reach;
 use super::received::Received;
+use super::route::Route;
 use super::rtt::Rtt;
-use crate::congestion::CongestionControl;
-use crate::path::{DeliveryRate, MtuDiscovery, Pacer, Path, Totals};
+use super::status::Status;
+use super::traffic::Traffic;
+use super::window::{News, Window};
+use crate::congestion::{CongestionControl, Restart};
+use crate::path::{Member, Path, Totals};
+use crate::path_manager::Pair;
 use crate::settings::Config;
 use crate::{NEVER, Nanos, Tuple};
 
-/// The least that a path of QUIC takes (RFC 9000 section 14), in bytes of UDP payload.
-pub(super) const LEAST_DATAGRAM: u32 = 1200;
-/// What an address that is not validated may be sent, as a multiple of what came from it (RFC 9000 section 8.1).
-const AMPLIFICATION: u64 = 3;
-const UDP_HEADER: u32 = 8;
-/// Doublings of the probe timeout at most.
-const MOST_DOUBLINGS: u32 = 16;
-/// Challenges that wait for an answer; the oldest are forgotten.
-const MOST_ANSWERS: usize = 4;
+/// kPersistentCongestionThreshold (RFC 9002 section 7.6.1).
+pub(super) const PERSISTENT: Nanos = 3;
 
 /// A packet number space.
 #[derive(Debug, Default)]
@@ -34,74 +31,27 @@ pub(super) struct Space {
     pub ecn_reported: [u64; 3],
 }
 
-/// Whether the peer has shown that it receives on a path (RFC 9000 section 8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Validation {
-    /// A challenge is to be sent, or on its way.
-    Pending,
-    Done,
-}
-
 /// One path of a connection.
 pub struct PathState {
     /// Its id (RFC 10069 section 3.2).
-    pub id: u64,
-    pub tuple: Tuple,
-    /// All datagrams of it so far went between the same addresses.
-    pub(super) steady: bool,
-    pub local_id: u8,
-    pub remote_id: u8,
-    /// Addresses of routers through which its packets are steered.
-    pub gateways: Vec<IpAddr>,
-    pub backup_local: bool,
-    pub backup_remote: bool,
-    pub established_at: Option<Nanos>,
-    pub closed_at: Option<Nanos>,
+    id: u64,
+    established_at: Option<Nanos>,
+    closed_at: Option<Nanos>,
     /// Until when packets of a closed path are taken (RFC 10069 section 3.4).
-    pub(super) takes_until: Nanos,
-    pub(super) space: Space,
-    pub(super) rtt: Rtt,
+    takes_until: Nanos,
+    route: Route,
+    status: Status,
+    reach: Reach,
+    space: Space,
+    rtt: Rtt,
     /// When that had its first sample.
-    pub(super) sampled_at: Nanos,
-    pub(super) congestion: Box<dyn CongestionControl>,
-    paces: bool,
-    pub(super) pacer: Pacer,
-    pub(super) rate: DeliveryRate,
-    /// Longest UDP payload that the interface takes.
-    interface_takes: u32,
-    pub(super) mtu: MtuDiscovery,
-    pub(super) validation: Validation,
-    pub(super) challenges: Challenges,
-    /// Challenges to be answered, where they came from, and the length of the datagrams that brought them.
-    pub(super) responses: Vec<(u64, Tuple, u32)>,
-    pub(super) migration: Migration,
-    /// UDP payload bytes that came and went, for the amplification limit.
-    came: u64,
-    went: u64,
-    /// Probe timeouts in a row, and ack-eliciting packets to be sent beyond the window.
-    pub(super) timeouts: u32,
-    /// When it was last given up.
-    pub(super) failed_at: Nanos,
-    pub(super) probes: u32,
-    /// The last reduction of the window: packets sent before it take no part in another (RFC 9002 section 7.3.2). Where a rate is set, the last
-    /// loss of an episode.
-    pub(super) recovery_since: Option<Nanos>,
-    /// Data waited for the window or the pacer when sending last ended.
-    pub(super) held: bool,
+    sampled_at: Nanos,
+    probing: Probing,
+    window: Window,
+    datagram_size: DatagramSize,
     /// Sends ECT(0).
-    pub(super) ecn: bool,
-    /// Sequence numbers of status frames (RFC 10069 section 4.3).
-    pub(super) status_sent: u64,
-    pub(super) status_received: Option<u64>,
-    pub(super) totals: Totals,
-    /// Frames that came on it which ask to be acknowledged, and neither carry stream bytes nor only ask.
-    other_frames: u64,
-    /// What [`PathState::came_for_acks`] of all paths came to when a packet of acknowledgements on it last asked for an answer.
-    pub(super) asked_after: u64,
-}
-
-fn headers(tuple: Tuple) -> u32 {
-    UDP_HEADER + if tuple.local.is_ipv6() { 40 } else { 20 }
+    ecn: bool,
+    traffic: Traffic,
 }
 
 impl PathState {
@@ -109,121 +59,30 @@ impl PathState {
         config: &Config,
         congestion: Box<dyn CongestionControl>,
         id: u64,
-        tuple: Tuple,
-        ids: (u8, u8),
-        mtu: u32,
-        peer_takes: u64,
+        route: Route,
+        datagram_size: DatagramSize,
     ) -> Self {
-        let headers = headers(tuple);
-        let interface_takes = mtu.saturating_sub(headers);
-        let mut search = MtuDiscovery::new(true, headers, mtu);
-        search.begin(LEAST_DATAGRAM, LEAST_DATAGRAM, 0);
-        let mut state = Self {
+        Self {
             id,
-            tuple,
-            steady: true,
-            local_id: ids.0,
-            remote_id: ids.1,
-            gateways: Vec::new(),
-            backup_local: false,
-            backup_remote: false,
             established_at: None,
             closed_at: None,
             takes_until: NEVER,
+            route,
+            status: Status::default(),
+            reach: Reach::default(),
             space: Space::default(),
             rtt: Rtt::default(),
             sampled_at: 0,
-            paces: congestion.paces(),
-            congestion,
-            pacer: Pacer::default(),
-            rate: DeliveryRate::default(),
-            interface_takes,
-            mtu: search,
-            validation: Validation::Pending,
-            challenges: Challenges::default(),
-            responses: Vec::new(),
-            migration: Migration::default(),
-            came: 0,
-            went: 0,
-            timeouts: 0,
-            failed_at: 0,
-            probes: 0,
-            recovery_since: None,
-            held: false,
+            probing: Probing::default(),
+            window: Window::new(congestion),
+            datagram_size,
             ecn: config.ecn,
-            status_sent: 0,
-            status_received: None,
-            totals: Totals::default(),
-            other_frames: 0,
-            asked_after: 0,
-        };
-        state.limit_datagrams(peer_takes);
-        state
-    }
-
-    /// The interface of its local address takes packets of so many bytes.
-    pub(super) fn set_mtu(&mut self, mtu: u32) {
-        self.interface_takes = mtu.saturating_sub(headers(self.tuple));
-    }
-
-    /// Whether a report that a datagram of `len` bytes was longer than a link's `mtu` tells anything. One below the least that a path takes is
-    /// to be ignored (RFC 9000 section 14.2.1).
-    pub(super) fn on_report(&mut self, len: u32, mtu: u32) -> bool {
-        let headers = headers(self.tuple);
-        mtu >= LEAST_DATAGRAM + headers && self.mtu.on_report(len + headers, mtu)
-    }
-
-    /// The peer takes datagrams of so many bytes.
-    pub(super) fn limit_datagrams(&mut self, longest: u64) {
-        let longest = longest.min(u64::from(self.interface_takes)) as u32;
-        self.mtu
-            .begin(longest.max(LEAST_DATAGRAM), LEAST_DATAGRAM, 0);
-    }
-
-    /// Longest UDP payload that is sent.
-    #[inline]
-    pub fn datagram(&self) -> u32 {
-        self.mtu.payload(0).max(LEAST_DATAGRAM)
-    }
-
-    /// Its congestion control sets the rate.
-    pub(super) fn paces(&self) -> bool {
-        self.paces
-    }
-
-    pub(super) fn set_congestion(&mut self, congestion: Box<dyn CongestionControl>) {
-        self.paces = congestion.paces();
-        self.congestion = congestion;
-    }
-
-    /// Nothing more leaves on it for now; gives when pacing lets the next burst go.
-    #[inline]
-    pub(super) fn settle_pacing(&mut self, path: &mut Path, now: Nanos) -> Nanos {
-        path.paced = self.pacer.end_burst(now);
-        if self.paces && !self.held && path.established && path.room() > 0 {
-            self.rate.limit_by_application(path.in_flight);
+            traffic: Traffic::default(),
         }
-        self.pacer.deadline()
     }
 
-    /// Something is to be sent on it beside data and acknowledgements: challenges, answers, probes.
-    pub(super) fn has_errand(&self, now: Nanos) -> bool {
-        self.probes > 0
-            || self.challenges.due()
-            || self.migration.former_due
-            || !self.responses.is_empty()
-            || self.mtu.due(now)
-    }
-
-    /// A frame came that carries no stream bytes. A PING is answered, but nobody has to know whether the answer arrives.
-    pub(super) fn note_frame(&mut self, frame: &Frame) {
-        let asks_only = matches!(frame, Frame::Ping | Frame::ImmediateAck);
-        self.other_frames += u64::from(frame.ack_eliciting() && !asks_only);
-    }
-
-    /// Grows with everything that came on it and whose sender waits for the acknowledgement.
-    pub(super) fn came_for_acks(&self) -> u64 {
-        self.totals.received + self.other_frames
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// What a recording calls its state.
@@ -237,8 +96,13 @@ impl PathState {
         }
     }
 
-    pub fn totals(&self) -> &Totals {
-        &self.totals
+    /// Data may be sent since then.
+    pub fn established_at(&self) -> Option<Nanos> {
+        self.established_at
+    }
+
+    pub(super) fn establish(&mut self, now: Nanos) {
+        self.established_at = Some(now);
     }
 
     /// It was abandoned by either side.
@@ -246,53 +110,210 @@ impl PathState {
         self.closed_at.is_some()
     }
 
+    pub fn closed_at(&self) -> Option<Nanos> {
+        self.closed_at
+    }
+
+    pub(super) fn close(&mut self, now: Nanos) {
+        self.closed_at = Some(now);
+    }
+
+    /// Data may be sent.
+    pub(super) fn open(&self) -> bool {
+        self.established_at.is_some() && !self.closed()
+    }
+
     /// Packets on it are taken, though it may be abandoned.
     pub(super) fn takes(&self, now: Nanos) -> bool {
         !self.closed() || now < self.takes_until
     }
 
+    /// The peer abandoned it: packets that are on their way are taken for so many probe timeouts.
+    pub(super) fn retain(&mut self, now: Nanos, timeouts: Nanos, ack_delay: Nanos) {
+        let until = now + timeouts * self.rtt.probe_timeout(ack_delay);
+        self.takes_until = until.min(self.takes_until);
+    }
+
+    pub fn tuple(&self) -> Tuple {
+        self.route.tuple()
+    }
+
+    /// The ids of its addresses.
+    pub(super) fn ids(&self) -> Pair {
+        self.route.ids()
+    }
+
+    /// Addresses of routers through which its packets are steered.
+    pub fn gateways(&self) -> &[IpAddr] {
+        self.route.gateways()
+    }
+
+    pub(super) fn route(&self) -> &Route {
+        &self.route
+    }
+
+    pub(super) fn route_mut(&mut self) -> &mut Route {
+        &mut self.route
+    }
+
+    /// Either side wants it to be a backup.
+    pub fn is_backup(&self) -> bool {
+        self.status.is_backup()
+    }
+
+    pub(super) fn status(&self) -> &Status {
+        &self.status
+    }
+
+    pub(super) fn status_mut(&mut self) -> &mut Status {
+        &mut self.status
+    }
+
+    /// The peer has shown that it receives on it.
     pub fn validated(&self) -> bool {
-        self.validation == Validation::Done
+        self.reach.validated()
     }
 
-    pub(super) fn on_received(&mut self, bytes: u32) {
-        self.came += u64::from(bytes);
+    pub(super) fn reach(&self) -> &Reach {
+        &self.reach
     }
 
-    /// A challenge came from `tuple.remote` in a datagram of so many bytes.
-    pub(super) fn note_challenge(&mut self, data: u64, tuple: Tuple, len: u32) {
-        if self.responses.len() == MOST_ANSWERS {
-            self.responses.remove(0);
+    pub(super) fn reach_mut(&mut self) -> &mut Reach {
+        &mut self.reach
+    }
+
+    pub(super) fn space(&self) -> &Space {
+        &self.space
+    }
+
+    pub(super) fn space_mut(&mut self) -> &mut Space {
+        &mut self.space
+    }
+
+    pub(super) fn rtt(&self) -> &Rtt {
+        &self.rtt
+    }
+
+    /// A round trip was measured; as [`Rtt::sample`].
+    pub(super) fn sample(&mut self, now: Nanos, latest: Nanos, ack_delay: Nanos) {
+        if !self.rtt.sampled() {
+            self.sampled_at = now;
         }
-        self.responses.push((data, tuple, len));
+        self.rtt.sample(latest, ack_delay);
     }
 
-    /// The amplification limit begins anew, at an address from which so many bytes came.
-    pub(super) fn restart_allowance(&mut self, came: u32) {
-        self.came = came.into();
-        self.went = 0;
+    pub(super) fn probing(&self) -> &Probing {
+        &self.probing
     }
 
-    pub(super) fn on_sent(&mut self, bytes: u32) {
-        self.went += u64::from(bytes);
+    pub(super) fn probing_mut(&mut self) -> &mut Probing {
+        &mut self.probing
     }
 
-    /// What may be sent to an address from which a datagram of so many bytes came.
-    pub(super) fn answer_to(len: u32) -> u32 {
-        len.saturating_mul(AMPLIFICATION as u32)
+    pub(super) fn window(&self) -> &Window {
+        &self.window
     }
 
-    /// Bytes that may go to an address that is not validated; `client`: it chose the address itself.
-    pub(super) fn allowance(&self, client: bool) -> u64 {
-        if client || self.validated() {
-            return u64::MAX;
+    pub(super) fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    /// Longest UDP payload that is sent.
+    pub fn datagram(&self) -> u32 {
+        self.datagram_size.longest()
+    }
+
+    pub(super) fn datagram_size(&self) -> &DatagramSize {
+        &self.datagram_size
+    }
+
+    pub(super) fn datagram_size_mut(&mut self) -> &mut DatagramSize {
+        &mut self.datagram_size
+    }
+
+    /// Packets are sent with ECT(0).
+    pub(super) fn ecn(&self) -> bool {
+        self.ecn
+    }
+
+    /// The path, or the peer, does not tell of ECN.
+    pub(super) fn give_up_ecn(&mut self) {
+        self.ecn = false;
+    }
+
+    pub fn totals(&self) -> &Totals {
+        self.traffic.totals()
+    }
+
+    pub(super) fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    pub(super) fn traffic_mut(&mut self) -> &mut Traffic {
+        &mut self.traffic
+    }
+
+    /// Another host address means another way through the network; a port alone does not (RFC 9000 section 9.4). It begins as a connection does,
+    /// without backoff, too (RFC 9002 appendix A.4), to a peer that takes datagrams of so many bytes.
+    pub(super) fn forget_measurements(
+        &mut self,
+        congestion: Box<dyn CongestionControl>,
+        now: Nanos,
+        longest: u64,
+    ) {
+        self.window.restart(congestion, now);
+        self.rtt = Rtt::default();
+        self.probing.forgive();
+        self.space.sent.disregard();
+        self.reach.restart(now);
+        self.datagram_size.restart(longest);
+    }
+
+    /// Before a packet leaves where nothing is in flight: the controller learns for how long that lasted (RFC 9438 section 5.8, Linux
+    /// `CA_EVENT_TX_START`). The peer holds an acknowledgement back for `ack_delay` at most.
+    #[cold]
+    pub(super) fn restart(&mut self, shown: &mut Member, now: Nanos, ack_delay: Nanos) {
+        let last = self.space.sent.last_eliciting_at();
+        if last > self.reach.since() {
+            let restart = Restart {
+                now,
+                idle: now - last,
+                outdated: now - last > self.rtt.probe_timeout(ack_delay),
+                next_seq: self.space.sent.next(),
+                app_limited: self.window.limited_by_application(),
+            };
+            self.window.on_restart(shown, &restart);
         }
-        (AMPLIFICATION * self.came).saturating_sub(self.went)
     }
 
-    /// By what its probe timeout is multiplied (RFC 9002 section 6.2.1).
-    pub(super) fn backoff(&self) -> Nanos {
-        1 << self.timeouts.min(MOST_DOUBLINGS)
+    /// Tells the congestion control of an acknowledgement.
+    #[inline]
+    pub(super) fn tell_congestion(&mut self, shown: &mut Member, news: &News) {
+        self.window.on_ack(shown, news, &self.space.sent, &self.rtt);
+    }
+
+    /// Something is to be sent on it beside data and acknowledgements: challenges, answers, probes.
+    pub(super) fn has_errand(&self, now: Nanos) -> bool {
+        self.probing.asks() || self.reach.has_errand() || self.datagram_size.due(now)
+    }
+
+    /// When its validation is given up, of a peer that holds acknowledgements back for `ack_delay`.
+    pub(super) fn validation_deadline(&self, ack_delay: Nanos) -> Nanos {
+        if self.validated() || self.closed() {
+            return NEVER;
+        }
+        // A path without a round trip has a timeout, too (RFC 9000 section 8.2.4).
+        let unknown = Rtt::default().probe_timeout(ack_delay);
+        let attempt = self.rtt.probe_timeout(ack_delay).max(unknown);
+        self.reach.given_up_at(attempt)
+    }
+
+    /// When another challenge is sent, since none was answered.
+    pub(super) fn challenge_deadline(&self, ack_delay: Nanos) -> Nanos {
+        if self.validated() || self.closed() {
+            return NEVER;
+        }
+        self.reach.asks_at(self.rtt.probe_timeout(ack_delay))
     }
 
     /// When the next probe of its space is due, once the handshake is confirmed (RFC 9002 section 6.2.1).
@@ -301,7 +322,7 @@ impl PathState {
         if self.space.sent.eliciting() == 0 {
             return NEVER;
         }
-        let timeout = self.rtt.probe_timeout(max_ack_delay) * self.backoff();
+        let timeout = self.rtt.probe_timeout(max_ack_delay) * self.probing.backoff();
         self.space.sent.last_eliciting_at() + timeout
     }
 
@@ -314,10 +335,21 @@ impl PathState {
         }
     }
 
-    /// All has arrived that had left by the last reduction, or loss, and was not lost.
-    pub(super) fn repaired(&self) -> bool {
-        let oldest = self.space.sent.iter().next();
-        oldest.is_none_or(|packet| Some(packet.at) > self.recovery_since)
+    /// Whether everything between two lost packets that far apart is lost, both sent since the path has a round trip (RFC 9002 section 7.6.2).
+    pub(super) fn is_persistent(&self, lost: &[Sent<Contents>], ack_delay: Nanos) -> bool {
+        let span = self.rtt.probe_timeout(ack_delay) * PERSISTENT;
+        let counts = |packet: &Sent<Contents>| {
+            let carried = &packet.carried;
+            packet.at > self.sampled_at && !carried.is_probe() && !carried.off_path()
+        };
+        let long = lost[lost.len() - 1].at - lost[0].at > span;
+        long && self.rtt.sampled() && is_persistent(lost, span, counts)
+    }
+
+    /// Congestion is persistent: round trip and window begin again (RFC 9002 sections 5.2 and 7.6.2).
+    pub(super) fn on_persistent_congestion(&mut self, shown: &mut Member) {
+        self.rtt.restart_min();
+        self.window.on_persistent_congestion(shown);
     }
 
     /// Shows schedulers and coupled congestion controls the round trip.

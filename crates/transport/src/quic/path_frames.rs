@@ -5,8 +5,9 @@ use polypath_wire::quic::Frame;
 use super::connection::Connection;
 use super::contents::Carried;
 use super::crypto::Level;
+use super::datagram_size::LEAST_DATAGRAM;
 use super::draft::Draft;
-use super::path::{LEAST_DATAGRAM, PathState};
+use super::reach::Reach;
 use crate::Tuple;
 
 /// Bytes of a challenge or an answer.
@@ -15,16 +16,13 @@ const LEN: u32 = 9;
 impl Connection {
     /// Challenges and answers of a path, each padded to what every path has to take (RFC 9000 sections 8.2.1 and 8.2.2).
     pub(super) fn send_path_frames(&mut self, path: usize) {
-        let member = &self.members[path];
-        let anything =
-            member.challenges.due() || member.migration.former_due || !member.responses.is_empty();
-        if !anything || member.closed() {
+        let member = &self.paths[path];
+        if !member.reach().has_errand() || member.closed() {
             return;
         }
         self.answer_elsewhere(path);
         self.challenge_former(path);
-        let member = &self.members[path];
-        if !member.challenges.due() && member.responses.is_empty() {
+        if !self.paths[path].reach().speaks() {
             return;
         }
         let Some(mut draft) = self
@@ -34,22 +32,19 @@ impl Connection {
             return;
         };
         self.add_ack(&mut draft, path);
-        let responses = &mut self.members[path].responses;
-        let answers = responses.len();
-        responses.retain(|(data, ..)| {
+        let member = &mut self.paths[path];
+        let answered = member.reach_mut().answer(|data| {
             let fits = draft.room >= LEN;
             if fits {
-                draft.push(Frame::PathResponse(*data));
+                draft.push(Frame::PathResponse(data));
             }
-            !fits
+            fits
         });
-        let answered = responses.len() < answers;
-        let member = &mut self.members[path];
-        if answered && member.established_at.is_some_and(|at| at < self.now) && draft.room > 0 {
+        if answered && member.established_at().is_some_and(|at| at < self.now) && draft.room > 0 {
             // It shows that this side has not moved (RFC 9000 section 9.3.3).
             draft.push(Frame::Ping);
         }
-        let challenge = if self.members[path].challenges.due() && draft.room >= LEN {
+        let challenge = if self.paths[path].reach().asks() && draft.room >= LEN {
             let data = self.draw();
             draft.push(Frame::PathChallenge(data));
             Some(data)
@@ -59,20 +54,17 @@ impl Connection {
         draft.pad_datagram();
         if let Some(data) = challenge {
             let full = draft.size() >= LEAST_DATAGRAM;
-            let challenges = &mut self.members[path].challenges;
-            challenges.on_sent(data, full, self.now);
+            let reach = self.paths[path].reach_mut();
+            reach.on_asked(data, full, self.now);
         }
         self.send(draft);
     }
 
     /// An answer goes where the challenge came from (RFC 9000 section 8.2.2).
     fn answer_elsewhere(&mut self, path: usize) {
-        let here = self.members[path].tuple;
-        let all = std::mem::take(&mut self.members[path].responses);
-        let (here, elsewhere) = all.into_iter().partition(|(_, tuple, _)| *tuple == here);
-        self.members[path].responses = here;
-        for (data, tuple, len) in elsewhere {
-            let Some(mut draft) = self.off_path_draft(path, PathState::answer_to(len)) else {
+        let here = self.paths[path].tuple();
+        for (data, tuple, len) in self.paths[path].reach_mut().take_elsewhere(here) {
+            let Some(mut draft) = self.off_path_draft(path, Reach::answer_to(len)) else {
                 continue;
             };
             draft.push(Frame::PathResponse(data));
@@ -82,14 +74,9 @@ impl Connection {
 
     /// Whoever moved may have been a copy of the peer's packet: the peer itself answers from where it was (RFC 9000 section 9.3.3).
     fn challenge_former(&mut self, path: usize) {
-        let migration = &mut self.members[path].migration;
-        if !std::mem::take(&mut migration.former_due) {
-            return;
-        }
-        let Some(former) = migration.former else {
+        let Some((former, known)) = self.paths[path].reach_mut().ask_former() else {
             return;
         };
-        let known = migration.former_id.take();
         let data = self.draw();
         if let Some(mut draft) = self.off_path_draft(path, LEAST_DATAGRAM) {
             if let Some(id) = known.filter(|id| id.len() == draft.header().destination.len()) {
@@ -101,10 +88,10 @@ impl Connection {
     }
 
     fn off_path_draft(&mut self, path: usize, limit: u32) -> Option<Draft> {
-        let limit = limit.min(self.members[path].datagram());
+        let limit = limit.min(self.paths[path].datagram());
         let mut draft = self.draft(Level::OneRtt, path, limit)?;
         // One id is not sent to two addresses, if there is another (RFC 9000 section 9.5).
-        let spare = self.remote_ids.spare(self.members[path].id);
+        let spare = self.identity.remote().spare(self.paths[path].id());
         if let Some(spare) = spare.filter(|id| id.len() == draft.header().destination.len()) {
             draft.header_mut().destination = spare;
         }

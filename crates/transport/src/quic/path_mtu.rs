@@ -19,16 +19,20 @@ impl Connection {
         now: Nanos,
     ) {
         self.now = now;
-        let Some(member) = self.members.get_mut(path) else {
+        let Some(member) = self.paths.get_mut(path) else {
             return;
         };
-        let own = self.remote_ids.current_id(member.id) == Some(destination);
-        if !own || member.closed() || self.ended.is_some() || !member.on_report(len, mtu) {
+        let own = self.identity.remote().current_id(member.id()) == Some(destination);
+        if !own || member.closed() || self.lifetime.over() {
+            return;
+        }
+        let tuple = member.tuple();
+        if !member.datagram_size_mut().on_report(tuple, len, mtu) {
             return;
         }
         let full = payload(member.datagram());
-        if full < self.paths[path].mss {
-            self.paths[path].mss = full;
+        if full < self.paths.shown(path).mss {
+            self.paths.shown_mut(path).mss = full;
             self.event(EventKind::PathMtu { subflow: path, mtu });
         }
         self.flush();

@@ -1,602 +1,351 @@
-//! Paths come and go: ids, validation, status, and what the path manager wants (RFC 9000 sections 5.1, 8.2 and 9, RFC 10069 sections 3 and 4).
+//! The paths of a connection together, open or not.
 
-use std::net::IpAddr;
+use std::ops::{Index, IndexMut};
+use std::slice::{Iter, IterMut};
 
-use polypath_wire::quic::{Frame, NewConnectionId, TransportError};
 use rand::RngCore;
+use rand_pcg::Pcg64Mcg;
 
-use super::connection::Connection;
-use super::ids::IdError;
-use super::path::{PathState, Validation};
-use super::rtt::Rtt;
-use crate::host::Ways;
-use crate::path::Member;
-use crate::path_manager::{Action, Occasion, Pair, PmView, RemoteAddress};
-use crate::{EventKind, NEVER, Nanos, Tuple};
+use super::contents::Contents;
+use super::loss::Sent;
+use super::path::PathState;
+use super::traffic::Traffic;
+use crate::algorithms;
+use crate::congestion::CongestionControl;
+use crate::path::{Member, Path};
+use crate::path_manager::Pair;
+use crate::registry::RegistryError;
+use crate::settings::Config;
+use crate::{NEVER, Nanos};
 
-/// Probe timeouts until an unanswered challenge means that the path does not work, where they are no shorter than those of a path without a
-/// round trip (RFC 9000 section 8.2.4).
-const ATTEMPT: Nanos = 3;
-/// Probe timeouts for which packets on a path are taken after the peer abandoned it (RFC 10069 section 3.4).
-const RETENTION: Nanos = 3;
-/// Retired ids that wait to be told, as a multiple of those that may be active: the peer makes more than it lets be told
-/// (RFC 9000 section 5.1.2 asks for two at least).
-const UNSENT: u64 = 4;
-/// Addresses of the peer with an id of their own; further ones share the last.
-const MOST_ADDRESSES: usize = 255;
+/// Every path that a connection ever had, by index.
+pub(super) struct Paths {
+    members: Vec<PathState>,
+    /// What schedulers and coupled congestion controls see of each, side by side.
+    shown: Vec<Path>,
+    /// Of the open ones the longest probe timeout, without backoff and the delay of acknowledgements.
+    longest_timeout: Nanos,
+    /// Seeds of congestion controls.
+    seeds: Pcg64Mcg,
+    /// Empty between acknowledgements; kept for its room.
+    acked: Vec<Sent<Contents>>,
+}
 
-impl Connection {
-    pub(super) fn draw(&mut self) -> u64 {
-        self.random.next_u64()
+impl Index<usize> for Paths {
+    type Output = PathState;
+
+    fn index(&self, path: usize) -> &PathState {
+        &self.members[path]
+    }
+}
+
+impl IndexMut<usize> for Paths {
+    fn index_mut(&mut self, path: usize) -> &mut PathState {
+        &mut self.members[path]
+    }
+}
+
+impl Paths {
+    pub fn new(seeds: Pcg64Mcg) -> Self {
+        Self {
+            members: Vec::new(),
+            shown: Vec::new(),
+            longest_timeout: 0,
+            seeds,
+            acked: Vec::new(),
+        }
     }
 
-    pub(super) fn local_address_id(&self, address: IpAddr) -> u8 {
-        let known = self.local.iter().find(|local| local.address == address);
-        known.map_or(0, |local| local.id)
+    /// A congestion control for a path, which draws from a stream of its own.
+    pub fn make_congestion(
+        &mut self,
+        config: &Config,
+    ) -> Result<Box<dyn CongestionControl>, RegistryError> {
+        let mut congestion = algorithms::congestion(config)?;
+        if congestion.paces() {
+            congestion.seed(self.seeds.next_u64());
+        }
+        Ok(congestion)
     }
 
-    /// The id of a peer's address, which is given one when it is first seen.
-    pub(super) fn remote_address_id(&mut self, address: IpAddr) -> u8 {
-        if let Some(known) = self.remote.iter().find(|remote| remote.address == address) {
-            return known.id;
-        }
-        let id = self.remote.len().min(MOST_ADDRESSES) as u8;
-        if self.remote.len() > MOST_ADDRESSES {
-            return id;
-        }
-        self.remote.push(RemoteAddress {
-            id,
-            address,
-            port: None,
-        });
-        id
+    /// Gives the index.
+    pub fn add(&mut self, member: PathState, shown: Path) -> usize {
+        self.members.push(member);
+        self.shown.push(shown);
+        self.members.len() - 1
     }
 
-    /// Data may be sent on a path from now on.
-    pub(super) fn open_path(&mut self, path: usize) {
-        let backup = self.members[path].backup_local || self.members[path].backup_remote;
-        self.members[path].established_at = Some(self.now);
-        self.refresh_sending();
-        self.paths[path].backup = backup;
-        let member = &mut self.members[path];
-        member.publish(&mut self.paths[path]);
-        member
-            .congestion
-            .on_established(&mut Member::new(&mut self.paths, path));
-        self.event(EventKind::SubflowEstablished(path));
-        self.judge_all_silences();
-        self.ask_for_acks();
-        if self.members[path].backup_local {
-            self.tell_status(path);
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    pub fn get(&self, path: usize) -> Option<&PathState> {
+        self.members.get(path)
+    }
+
+    pub fn get_mut(&mut self, path: usize) -> Option<&mut PathState> {
+        self.members.get_mut(path)
+    }
+
+    pub fn all(&self) -> &[PathState] {
+        &self.members
+    }
+
+    pub fn iter(&self) -> Iter<'_, PathState> {
+        self.members.iter()
+    }
+
+    pub fn iter_mut(&mut self) -> IterMut<'_, PathState> {
+        self.members.iter_mut()
+    }
+
+    /// Each path, and what is shown of it.
+    #[inline]
+    pub fn pairs_mut(&mut self) -> impl Iterator<Item = (&mut PathState, &mut Path)> {
+        let mut shown = self.shown.iter_mut();
+        let members = self.members.iter_mut();
+        members.map_while(move |member| Some((member, shown.next()?)))
+    }
+
+    /// A path, and what is shown of it and of the others.
+    pub fn pair_mut(&mut self, path: usize) -> (&mut PathState, Member<'_>) {
+        (&mut self.members[path], Member::new(&mut self.shown, path))
+    }
+
+    /// What is shown of all.
+    pub fn all_shown(&self) -> &[Path] {
+        &self.shown
+    }
+
+    /// What is shown of a path.
+    pub fn shown(&self, path: usize) -> &Path {
+        &self.shown[path]
+    }
+
+    pub fn shown_mut(&mut self, path: usize) -> &mut Path {
+        &mut self.shown[path]
+    }
+
+    /// The index of the path with an id: as a rule the same.
+    #[inline]
+    pub fn named(&self, id: u64) -> Option<usize> {
+        match self.members.get(id as usize) {
+            Some(member) if member.id() == id => Some(id as usize),
+            _ => self.members.iter().position(|member| member.id() == id),
         }
-        // Those of addresses that are gone had to wait for it.
-        let gone = self.local.iter().filter(|local| !local.up);
-        let gone: Vec<u8> = gone.map(|local| local.id).collect();
-        for id in gone {
-            self.abandon_from(id);
-        }
+    }
+
+    /// Those from an address that are not closed.
+    pub fn at_address(&self, local_id: u8) -> Vec<usize> {
+        let from = |path: &usize| {
+            let member = &self.members[*path];
+            member.ids().local == local_id && !member.closed()
+        };
+        (0..self.members.len()).filter(from).collect()
+    }
+
+    /// Those between two addresses that are not closed.
+    pub fn between(&self, pair: Pair) -> Vec<usize> {
+        let between = |path: &usize| {
+            let member = &self.members[*path];
+            member.ids() == pair && !member.closed()
+        };
+        (0..self.members.len()).filter(between).collect()
+    }
+
+    /// Some path may carry data now.
+    pub fn any_has_room(&self) -> bool {
+        let room = |path: &Path| path.established && path.room() > 0;
+        self.shown.iter().any(room)
+    }
+
+    /// No other is open.
+    pub fn is_last(&self, path: usize) -> bool {
+        let mut others = (0..self.members.len()).filter(|&other| other != path);
+        !others.any(|other| self.members[other].open())
+    }
+
+    /// Some path from another address is open.
+    pub fn any_elsewhere(&self, local_id: u8) -> bool {
+        let elsewhere = |member: &PathState| member.ids().local != local_id && member.open();
+        self.members.iter().any(elsewhere)
     }
 
     /// Data goes on the open paths that this host is to send on; on all of them where none of those works.
-    pub(super) fn refresh_sending(&mut self) {
-        let open = |path: &usize| {
-            let member = &self.members[*path];
-            member.established_at.is_some() && !member.closed()
-        };
+    pub fn choose_senders(&mut self, config: &Config) {
         let chosen = |path: &usize| {
-            let works = !self.paths[*path].potentially_failed;
-            open(path) && (self.is_wanted(*path) && works || self.config.send_paths.is_empty())
+            let works = !self.shown[*path].potentially_failed;
+            let sends = self.is_wanted(*path, config) && works || config.send_paths.is_empty();
+            self.members[*path].open() && sends
         };
         let any = (0..self.members.len()).any(|path| chosen(&path));
         let sends: Vec<bool> = (0..self.members.len())
-            .map(|path| if any { chosen(&path) } else { open(&path) })
+            .map(|path| {
+                if any {
+                    chosen(&path)
+                } else {
+                    self.members[path].open()
+                }
+            })
             .collect();
         for (path, sends) in sends.into_iter().enumerate() {
-            self.paths[path].established = sends;
+            self.shown[path].established = sends;
         }
     }
 
     /// This host is to send on a path.
-    fn is_wanted(&self, path: usize) -> bool {
-        let wanted = &self.config.send_paths;
-        wanted.is_empty() || wanted.contains(&self.members[path].id)
+    fn is_wanted(&self, path: usize, config: &Config) -> bool {
+        let wanted = &config.send_paths;
+        wanted.is_empty() || wanted.contains(&self.members[path].id())
     }
 
     /// A path is open on which this host would send only if those it is to send on fail.
-    pub(super) fn is_spare(&self, path: usize) -> bool {
-        let member = &self.members[path];
-        let open = member.established_at.is_some() && !member.closed();
-        open && !self.is_wanted(path) && !self.paths[path].potentially_failed
+    fn is_spare(&self, path: usize, config: &Config) -> bool {
+        let works = !self.shown[path].potentially_failed;
+        self.members[path].open() && !self.is_wanted(path, config) && works
     }
 
-    /// Both sides are ready for more paths: the client knows that the handshake is confirmed.
-    fn ready_for_paths(&self) -> bool {
-        self.multipath() && self.established && self.handshake.confirmed && self.ended.is_none()
-    }
-
-    /// Asks the path manager when it is first time, and when it asked to be asked; opens what waits for an id.
-    pub(super) fn manage_paths(&mut self) {
-        let asked = self.ready_at.is_some() && self.path_manager_at > self.now;
-        if asked && self.wanted.is_empty() || !self.ready_for_paths() {
-            return;
-        }
-        if !asked {
-            self.ask_path_manager(Occasion::Turn);
-        }
-        if !self.wanted.is_empty() {
-            for (pair, gateways) in std::mem::take(&mut self.wanted) {
-                self.begin_path(pair, gateways);
-            }
-        }
-    }
-
-    pub(super) fn ask_path_manager(&mut self, occasion: Occasion) {
-        if !self.ready_for_paths() || !self.path_manager.minds(occasion) {
-            return;
-        }
-        let ready_at = *self.ready_at.get_or_insert(self.now);
-        let open = self.members.iter().filter(|member| !member.closed());
-        let open = open.map(|member| {
-            let pair = Pair {
-                local: member.local_id,
-                remote: member.remote_id,
-            };
-            let tuple = member.tuple;
-            (pair, (tuple.local.ip(), tuple.remote.ip()))
-        });
-        let wanted = self.wanted.iter();
-        let wanted = wanted.filter_map(|(pair, _)| Some((*pair, self.addresses_of(*pair)?)));
-        let (subflows, addresses): (Vec<Pair>, Vec<_>) = open.chain(wanted).unzip();
-        let first = |member: &PathState| member.id == 0 && !member.closed();
-        let further = subflows.len() - usize::from(self.members.iter().any(first));
-        let actions = self.path_manager.manage(&PmView {
-            occasion,
-            further,
-            ways: &Ways::default(),
-            now: self.now - ready_at,
-            clock: self.now,
-            client: self.client,
-            opens: self.client,
-            taken: true,
-            local: &self.local,
-            remote: &self.remote,
-            subflows: &subflows,
-            addresses: &addresses,
-            announced: &[],
-            // QUIC has no frame that tells a peer of an address.
-            most_announced: 0,
-            denies_first: false,
-        });
-        for action in actions {
-            match action {
-                Action::Open(pair) if self.client => self.wanted.push((pair, Vec::new())),
-                Action::OpenVia(pair, gateways) if self.client => {
-                    self.wanted.push((pair, gateways));
-                }
-                Action::Close(pair) => {
-                    for path in self.between(pair) {
-                        self.abandon(path, TransportError::APPLICATION_ABANDON_PATH);
-                    }
-                }
-                Action::Withdraw(id) => {
-                    self.abandon_from(id);
-                }
-                Action::Priority { pair, backup } => {
-                    for path in self.between(pair) {
-                        self.set_path_backup(path, backup);
-                    }
-                }
-                // Only clients open paths (RFC 10069 section 3.1).
-                Action::Open(_) | Action::OpenVia(..) | Action::Announce { .. } => {}
-            }
-        }
-        self.path_manager_at = match self.path_manager.wake() {
-            NEVER => NEVER,
-            wake => ready_at.saturating_add(wake),
-        };
-    }
-
-    fn addresses_of(&self, pair: Pair) -> Option<(IpAddr, IpAddr)> {
-        let local = self.local.iter().find(|local| local.id == pair.local)?;
-        let remote = self.remote.iter().find(|remote| remote.id == pair.remote)?;
-        Some((local.address, remote.address))
-    }
-
-    fn between(&self, pair: Pair) -> Vec<usize> {
-        let members = self.members.iter().enumerate();
-        members
-            .filter(|(_, member)| {
-                (member.local_id, member.remote_id) == (pair.local, pair.remote) && !member.closed()
-            })
-            .map(|(path, _)| path)
-            .collect()
-    }
-
-    /// Begins to validate a path between two addresses, or waits for the ids that it needs (RFC 10069 sections 3.1 and 4.7).
-    fn begin_path(&mut self, pair: Pair, gateways: Vec<IpAddr>) {
-        while self.remote_ids.is_abandoned(self.next_path_id) {
-            self.next_path_id += 1;
-        }
-        let id = self.next_path_id;
-        if id > self.max_path_id {
-            self.admit_paths(self.max_path_id);
-        }
-        let blocked = if id > self.peer_max_path_id {
-            Some(Frame::PathsBlocked(self.peer_max_path_id))
-        } else if self.remote_ids.current(id).is_none() {
-            Some(Frame::PathCidsBlocked {
-                path: id,
-                next_sequence: 0,
-            })
-        } else {
-            None
-        };
-        if let Some(frame) = blocked {
-            if self.told_blocked.as_ref() != Some(&frame) {
-                self.told_blocked = Some(frame.clone());
-                self.control.push(frame);
-            }
-            return self.wanted.push((pair, gateways));
-        }
-        let Some((address, remote)) = self.addresses_of(pair) else {
-            return;
-        };
-        let mut own = self.local.iter();
-        let backup = own.any(|local| local.id == pair.local && local.backup);
-        let remote = (remote, self.members[0].tuple.remote.port()).into();
-        let same = self
-            .members
-            .iter()
-            .any(|member| member.tuple.remote == remote && member.tuple.local.ip() == address);
-        // One path has one pair of addresses and ports; a second between the same addresses takes another port.
-        let port = if same {
-            self.ports.next()
-        } else {
-            self.members[0].tuple.local.port()
-        };
-        let tuple = Tuple {
-            local: (address, port).into(),
-            remote,
-        };
-        let Ok(path) = self.add_path(id, tuple, (pair.local, pair.remote)) else {
-            return;
-        };
-        self.next_path_id += 1;
-        self.remote_ids.put_to_use(id);
-        let member = &mut self.members[path];
-        member.gateways = gateways;
-        member.backup_local = backup;
-        member.challenges.ask();
-    }
-
-    pub(super) fn on_path_frame(&mut self, frame: &Frame) {
-        match frame {
-            Frame::PathResponse(data) => self.on_path_response(*data),
-            Frame::NewConnectionId(new) => self.on_new_id(new, frame),
-            Frame::RetireConnectionId { path, sequence } => {
-                let of = path.unwrap_or(0);
-                if !self.local_ids.retire(of, *sequence) {
-                    let reason = "an id that was never issued";
-                    let kind = frame.frame_type();
-                    return self.fail(TransportError::PROTOCOL_VIOLATION, kind, reason);
-                }
-                let limit = self.peer.active_connection_id_limit;
-                self.issue_ids(of, limit);
-            }
-            Frame::PathAbandon { path, .. } => self.on_abandon(*path),
-            Frame::PathStatus {
-                path,
-                sequence,
-                backup,
-            } => self.on_status(*path, *sequence, *backup),
-            Frame::MaxPathId(max) => {
-                let before = self.peer_max_path_id;
-                self.peer_max_path_id = before.max(*max);
-                let limit = self.peer.active_connection_id_limit;
-                for id in before + 1..=self.peer_max_path_id.min(self.max_path_id) {
-                    self.issue_ids(id, limit);
-                }
-            }
-            Frame::PathsBlocked(limit) => self.admit_paths(*limit),
-            Frame::PathCidsBlocked { path, .. } if *path <= self.peer_max_path_id => {
-                let limit = self.peer.active_connection_id_limit;
-                self.issue_ids(*path, limit);
-            }
-            _ => {}
-        }
-    }
-
-    fn on_new_id(&mut self, new: &NewConnectionId, frame: &Frame) {
-        let limit = self.local_parameters.active_connection_id_limit;
-        let waiting = self.control.iter().filter(
-            |frame| matches!(frame, Frame::RetireConnectionId { path, .. } if *path == new.path),
-        );
-        // RFC 9000 section 5.1.2.
-        let too_many = waiting.count() as u64 > UNSENT * limit;
-        match self.remote_ids.add(new, limit) {
-            _ if too_many => self.fail(
-                TransportError::CONNECTION_ID_LIMIT_ERROR,
-                frame.frame_type(),
-                "more ids retired than can be told",
-            ),
-            Ok(retired) => {
-                for sequence in retired {
-                    self.control.push(Frame::RetireConnectionId {
-                        path: new.path,
-                        sequence,
-                    });
-                }
-            }
-            Err(IdError::Limit) => self.fail(
-                TransportError::CONNECTION_ID_LIMIT_ERROR,
-                frame.frame_type(),
-                "more ids than were admitted",
-            ),
-            Err(IdError::Contradiction) => self.fail(
-                TransportError::PROTOCOL_VIOLATION,
-                frame.frame_type(),
-                "an id with two meanings",
-            ),
-        }
-    }
-
-    /// The answer to a challenge: the path works in both directions (RFC 9000 section 8.2.3).
-    fn on_path_response(&mut self, data: u64) {
-        let mut members = self.members.iter().enumerate();
-        let asked =
-            members.find_map(|(path, member)| Some((path, member.challenges.answered(data)?)));
-        let Some((path, full)) = asked else {
-            return;
-        };
-        let member = &mut self.members[path];
-        member.challenges.settle();
-        if !full {
-            // A short one says nothing of what the path takes (RFC 9000 section 8.2.3).
-            member.challenges.ask();
-        }
-        member.validation = Validation::Done;
-        member.migration.settle();
-        let new = self.members[path].established_at.is_none();
-        if new && !self.members[path].closed() && self.established {
-            self.open_path(path);
-        }
-    }
-
-    /// A packet of the handshake's second level came from the address (RFC 9000 section 8.1).
-    pub(super) fn validate_handshake_address(&mut self) {
-        self.members[0].validation = Validation::Done;
-    }
-
-    fn on_abandon(&mut self, id: u64) {
-        let open = |member: &PathState| !member.closed();
-        let Some(path) = self.members.iter().position(|member| member.id == id) else {
-            return self.abandon_unused(id);
-        };
-        let delay = self.frequency.peer_delay;
-        let member = &mut self.members[path];
-        let until = self.now + RETENTION * member.rtt.probe_timeout(delay);
-        member.takes_until = until.min(member.takes_until);
-        if member.closed() {
-            return;
-        }
-        let mut others = self.members.iter().filter(|member| member.id != id);
-        if others.any(open) {
-            return self.leave(path, TransportError::NO_ERROR);
-        }
-        // RFC 10069 section 3.4.
-        let reason = "the only path is abandoned";
-        self.fail(TransportError::NO_VIABLE_PATH, 0, reason);
-    }
-
-    /// The peer abandons a path on which nothing came or went.
-    fn abandon_unused(&mut self, id: u64) {
-        if !self.remote_ids.is_abandoned(id) {
-            self.local_ids.forget(id);
-            self.remote_ids.forget(id);
-            self.early_statuses.remove(&id);
-            self.control.push(Frame::PathAbandon {
-                path: id,
-                error: TransportError::NO_ERROR.0,
-            });
-        }
-    }
-
-    /// Abandons a path, unless no other carries data.
-    pub(super) fn abandon(&mut self, path: usize, error: TransportError) {
-        if !self.members[path].closed() && !self.is_last(path) {
-            self.leave(path, error);
-        }
-    }
-
-    /// Leaves a path and tells the peer (RFC 10069 section 3.4).
-    fn leave(&mut self, path: usize, error: TransportError) {
-        let id = self.members[path].id;
-        self.members[path].closed_at = Some(self.now);
-        self.compare_timeouts();
-        self.refresh_sending();
-        self.give_up_flight(path);
-        self.control.push(Frame::PathAbandon {
-            path: id,
-            error: error.0,
-        });
-        // Packets of the peer's may still come, until it has answered and a while after that.
-        self.local_ids.abandon(id);
-        self.remote_ids.forget(id);
-        self.event(EventKind::SubflowClosed(path));
-        if !self.client {
-            // The id is not used again: another may take its place (section 4.6).
-            self.admit_paths(self.max_path_id);
-        }
-    }
-
-    fn is_last(&self, path: usize) -> bool {
-        let carries = |member: &PathState| !member.closed() && member.established_at.is_some();
+    /// Another path can take over what a path carries.
+    pub fn has_substitute(&self, path: usize, config: &Config) -> bool {
         let mut others = (0..self.members.len()).filter(|&other| other != path);
-        !others.any(|other| carries(&self.members[other]))
+        others.any(|other| {
+            crate::scheduler::usable(&self.shown[other]) || self.is_spare(other, config)
+        })
     }
 
-    /// Abandons the paths from an address. False: no other carries data, and nothing is done.
-    fn abandon_from(&mut self, local_id: u8) -> bool {
-        let elsewhere = |member: &PathState| {
-            member.local_id != local_id && member.established_at.is_some() && !member.closed()
-        };
-        if !self.members.iter().any(elsewhere) {
-            return false;
-        }
-        let from = |path: &usize| {
-            let member = &self.members[*path];
-            member.local_id == local_id && !member.closed()
-        };
-        let paths: Vec<usize> = (0..self.members.len()).filter(from).collect();
-        for path in paths {
-            self.abandon(path, TransportError::APPLICATION_ABANDON_PATH);
-        }
-        true
+    /// Whether it is a backup follows from what both sides said. Gives it where it changed.
+    pub fn refresh_backup(&mut self, path: usize) -> Option<bool> {
+        let backup = self.members[path].is_backup();
+        let shown = &mut self.shown[path];
+        let changed = shown.backup != backup;
+        shown.backup = backup;
+        changed.then_some(backup)
     }
 
-    fn on_status(&mut self, id: u64, sequence: u64, backup: bool) {
-        let Some(path) = self.members.iter().position(|member| member.id == id) else {
-            // It may come before the path is opened.
-            if !self.remote_ids.is_abandoned(id) {
-                let early = self.early_statuses.entry(id).or_insert((sequence, backup));
-                *early = (*early).max((sequence, backup));
+    /// The path for frames that no data packet took.
+    pub fn best_for_control(&self) -> Option<usize> {
+        // Before the first path is open, there is no other.
+        let left = (0..self.members.len()).filter(|&path| !self.members[path].closed());
+        left.min_by_key(|&path| {
+            let shown = &self.shown[path];
+            let unfit = (!shown.established, shown.potentially_failed, shown.backup);
+            (unfit, shown.srtt, path)
+        })
+    }
+
+    /// Data is sent on a path, which works.
+    pub fn carries(&self, path: usize) -> bool {
+        let shown = &self.shown[path];
+        shown.established && !shown.potentially_failed && !self.members[path].closed()
+    }
+
+    /// Of those that carry data the one with the shortest round trip.
+    pub fn fastest(&self) -> Option<usize> {
+        let carrying = (0..self.members.len()).filter(|&path| self.carries(path));
+        carrying.min_by_key(|&path| (self.shown[path].srtt, path))
+    }
+
+    /// Grows with everything that came and whose sender waits for the acknowledgement.
+    pub fn came_for_acks(&self) -> u64 {
+        let came = self.members.iter().map(PathState::traffic);
+        came.map(Traffic::came_for_acks).sum()
+    }
+
+    /// Room for packets that are acknowledged.
+    pub fn take_acked(&mut self) -> Vec<Sent<Contents>> {
+        std::mem::take(&mut self.acked)
+    }
+
+    /// Gives it back.
+    pub fn keep_acked(&mut self, acked: Vec<Sent<Contents>>) {
+        // What it replaces has no memory.
+        std::mem::forget(std::mem::replace(&mut self.acked, acked));
+    }
+
+    /// A path that was given up is asked while it has nothing in flight whose probe timeout would ask.
+    pub fn keep_asking(&mut self, path: usize) {
+        let member = &mut self.members[path];
+        let asked = !self.shown[path].potentially_failed || member.space().sent.eliciting() > 0;
+        if !asked && !member.closed() {
+            member.probing_mut().ask_once();
+        }
+    }
+
+    /// All paths end.
+    pub fn close_all(&mut self, now: Nanos) {
+        for (member, shown) in self.pairs_mut() {
+            if !member.closed() {
+                member.close(now);
+                shown.established = false;
             }
-            return;
-        };
-        let member = &mut self.members[path];
-        if member
-            .status_received
-            .is_some_and(|known| sequence <= known)
-        {
-            return;
-        }
-        member.status_received = Some(sequence);
-        member.backup_remote = backup;
-        self.refresh_backup(path);
-    }
-
-    /// A status in place of which a newer one was told: it need not be repeated (RFC 10069 section 4.3).
-    pub(super) fn is_former_status(&self, frame: &Frame) -> bool {
-        let Frame::PathStatus { path, sequence, .. } = frame else {
-            return false;
-        };
-        let told = self
-            .path_named(*path)
-            .map(|path| self.members[path].status_sent);
-        told.is_some_and(|told| sequence + 1 < told)
-    }
-
-    fn refresh_backup(&mut self, path: usize) {
-        let backup = self.members[path].backup_local || self.members[path].backup_remote;
-        if self.paths[path].backup != backup {
-            self.paths[path].backup = backup;
-            self.event(EventKind::PriorityChanged {
-                subflow: path,
-                backup,
-            });
         }
     }
 
-    fn set_path_backup(&mut self, path: usize, backup: bool) {
-        if self.members[path].backup_local != backup {
-            self.members[path].backup_local = backup;
-            self.refresh_backup(path);
-            self.tell_status(path);
+    /// Of the open paths the longest probe timeout before backoff, of a peer that holds acknowledgements back for `ack_delay`; 0 where none is open.
+    pub fn longest_probe_timeout(&self, ack_delay: Nanos) -> Nanos {
+        debug_assert_eq!(self.longest_timeout, self.find_longest_timeout());
+        match self.longest_timeout {
+            0 => 0,
+            longest => longest + ack_delay,
         }
     }
 
-    fn tell_status(&mut self, path: usize) {
-        if !self.multipath() {
-            return;
-        }
-        let member = &mut self.members[path];
-        let sequence = member.status_sent;
-        member.status_sent += 1;
-        self.control.push(Frame::PathStatus {
-            path: member.id,
-            sequence,
-            backup: member.backup_local,
+    fn find_longest_timeout(&self) -> Nanos {
+        let left = self.members.iter().filter(|member| !member.closed());
+        left.map(|member| member.rtt().probe_timeout(0))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// To be called when a round trip was measured or forgotten, and when a path was added or closed.
+    pub fn compare_timeouts(&mut self) {
+        self.longest_timeout = self.find_longest_timeout();
+    }
+
+    /// When the peer is to be asked again on some path, or one on which it does not answer is given up.
+    pub fn validation_deadline(&self, ack_delay: Nanos) -> Nanos {
+        let deadlines = self.members.iter().map(|member| {
+            let given_up_at = member.validation_deadline(ack_delay);
+            given_up_at.min(member.challenge_deadline(ack_delay))
         });
+        deadlines.min().unwrap_or(NEVER)
     }
 
-    /// Changes whether paths from `address` are backups and tells the peer (RFC 10069 section 4.3).
-    pub fn set_backup(&mut self, address: IpAddr, backup: bool, now: Nanos) {
-        self.now = now;
-        for local in self
-            .local
-            .iter_mut()
-            .filter(|local| local.address == address)
-        {
-            local.backup = backup;
-        }
-        for path in 0..self.members.len() {
-            let member = &self.members[path];
-            if member.tuple.local.ip() == address && !member.closed() {
-                self.set_path_backup(path, backup);
+    /// Nothing more leaves once the handshake is confirmed: settles pacing, and gives when acknowledgements, recovery or pacing of some path are due.
+    /// `limited`: a limit of the peer's holds data back.
+    ///
+    /// A path whose window is full needs no timer of its pacer: the acknowledgement that opens the window finds out whether the time has come.
+    /// It gets one only while another path has room, which a scheduler left unused, or a limit of the peer's holds data back: the scheduler
+    /// is asked again, the peer is told.
+    #[inline]
+    pub fn settle(&mut self, now: Nanos, ack_delay: Nanos, limited: bool) -> Settled {
+        let (mut at, mut asked_at) = (NEVER, NEVER);
+        let (mut validating, mut open) = (false, false);
+        for (member, path) in self.pairs_mut() {
+            at = at.min(member.space().received.deadline());
+            let burst_at = member.window_mut().settle(path, now);
+            if member.closed() {
+                continue;
             }
-        }
-        self.flush();
-    }
-
-    /// An address of this host went away or came back. Its paths are abandoned as long as others carry data; without multipath a client
-    /// moves its path to another address.
-    pub fn set_address_up(&mut self, address: IpAddr, up: bool, now: Nanos) {
-        self.now = now;
-        let changed = |local: &&mut crate::path_manager::LocalAddress| {
-            local.address == address && local.up != up
-        };
-        let Some(local) = self.local.iter_mut().find(changed) else {
-            return;
-        };
-        local.up = up;
-        let id = local.id;
-        if up {
-            self.take_back(address);
-            self.ask_path_manager(Occasion::AddressUp(id));
-        } else {
-            let left = self.abandon_from(id);
-            if !self.multipath() {
-                self.replace_address(id);
+            at = at.min(member.recovery_deadline(ack_delay));
+            if path.window_full() {
+                asked_at = asked_at.min(burst_at);
+            } else {
+                at = at.min(burst_at);
+                open |= path.established && !path.paced;
             }
-            self.ask_path_manager(Occasion::AddressDown { id, left });
+            validating |= !member.validated();
         }
-        self.flush();
+        if open || limited {
+            at = at.min(asked_at);
+        }
+        Settled { at, validating }
     }
+}
 
-    /// When the validation of a path is given up.
-    pub(super) fn validation_deadline(&self, path: usize) -> Nanos {
-        let member = &self.members[path];
-        if member.validated() || member.closed() || !self.established {
-            return NEVER;
-        }
-        let Some(since) = member.challenges.begun_at() else {
-            return NEVER;
-        };
-        let delay = self.frequency.peer_delay;
-        let unknown = Rtt::default().probe_timeout(delay);
-        since + ATTEMPT * member.rtt.probe_timeout(delay).max(unknown)
-    }
-
-    /// When another challenge is sent, since none was answered.
-    pub(super) fn challenge_deadline(&self, path: usize) -> Nanos {
-        let member = &self.members[path];
-        if member.validated() || member.closed() || !self.established {
-            return NEVER;
-        }
-        let timeout = member.rtt.probe_timeout(self.frequency.peer_delay);
-        member.challenges.next_at(timeout)
-    }
-
-    /// The peer does not answer on a path.
-    pub(super) fn give_up_validation(&mut self, path: usize) {
-        if self.former_is_up(path) && self.return_to_former(path) {
-            return;
-        }
-        if self.is_last(path) {
-            // There is no other way to the peer; the idle timeout bounds the attempts.
-            self.members[path].challenges.persist();
-            return;
-        }
-        self.abandon(path, TransportError::PATH_UNSTABLE_OR_POOR);
-    }
+/// What [`Paths::settle`] found.
+pub(super) struct Settled {
+    pub at: Nanos,
+    /// Some path is not validated.
+    pub validating: bool,
 }

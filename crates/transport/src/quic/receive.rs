@@ -6,23 +6,16 @@ use polypath_wire::quic::{
     Datagram, Frame, Kind, Packet, Role, TransportError, TransportParameters,
 };
 
-use super::closed::Cause;
 use super::connection::Connection;
 use super::control;
 use super::crypto::Level;
+use super::datagram_size::LEAST_DATAGRAM;
 use super::handshake::HandshakeError;
-use super::incoming::Violation;
 use super::moving;
 use super::note::Discard;
-use super::path::LEAST_DATAGRAM;
 use super::received::Codepoint;
-use crate::{CloseReason, EventKind, MILLISECOND, Tuple};
-
-/// Path ids are admitted so many at a time once the peer asks for more (RFC 10069 section 4.7).
-const MORE_PATHS: u64 = 8;
-
-/// So many path ids that are not abandoned are admitted, however many the peer asks for.
-const MOST_PATHS: u64 = 256;
+use super::streams::{Fault, Part};
+use crate::{CloseReason, EventKind, Tuple};
 
 /// Bytes of TLS after the handshake that go in one frame: it has to have room beside an acknowledgement.
 const TICKET_PIECE: u32 = 512;
@@ -45,13 +38,13 @@ impl Connection {
         now: crate::Nanos,
     ) {
         self.now = now;
-        if self.ended.is_some() {
+        if self.lifetime.over() {
             return self.answer_after_close();
         }
         let mut counted = false;
         for packet in &datagram.packets {
             self.on_plain(packet, &tuple, len, ecn, &mut counted);
-            if self.ended.is_some() {
+            if self.lifetime.over() {
                 break;
             }
         }
@@ -72,7 +65,7 @@ impl Connection {
             return self.note_drop(packet, Discard::Unknown);
         };
         if !std::mem::replace(counted, true) && home {
-            self.members[path].on_received(len);
+            self.paths[path].reach_mut().on_received(len);
         }
         self.on_packet(path, packet, tuple, len, ecn, home);
     }
@@ -87,7 +80,7 @@ impl Connection {
         mut next: impl FnMut(&mut Self) -> Option<Came<P>>,
     ) {
         self.now = now;
-        if self.ended.is_some() {
+        if self.lifetime.over() {
             return self.answer_after_close();
         }
         let mut counted = false;
@@ -97,17 +90,17 @@ impl Connection {
                     self.on_plain(packet.borrow(), &tuple, len, ecn, &mut counted);
                 }
                 Came::Unopened(id) => {
-                    let mut members = self.members.iter_mut();
-                    let Some(member) = members.find(|member| member.id == id) else {
+                    let mut members = self.paths.iter_mut();
+                    let Some(member) = members.find(|member| member.id() == id) else {
                         continue;
                     };
-                    if !std::mem::replace(&mut counted, true) && tuple == member.tuple {
-                        member.on_received(len);
+                    if !std::mem::replace(&mut counted, true) && member.route().is_between(&tuple) {
+                        member.reach_mut().on_received(len);
                     }
                     continue;
                 }
             }
-            if self.ended.is_some() {
+            if self.lifetime.over() {
                 break;
             }
         }
@@ -118,22 +111,10 @@ impl Connection {
     /// yet begins it (RFC 10069 section 3.1).
     #[inline(always)]
     fn path_for(&mut self, packet: &Packet, tuple: &Tuple) -> Option<(usize, bool)> {
-        let destination = &packet.header.destination;
-        let id = if self.local_ids.is_newest(packet.path, destination) {
-            packet.path
-        } else {
-            match self.local_ids.path_of(destination) {
-                Some(id) => {
-                    self.local_ids.note(id, destination);
-                    id
-                }
-                None if !self.client && *destination == self.initial_destination => 0,
-                None => return None,
-            }
-        };
-        if let Some(path) = self.path_named(id) {
-            let member = &self.members[path];
-            let home = *tuple == member.tuple;
+        let id = self.identity.path_for(packet)?;
+        if let Some(path) = self.paths.named(id) {
+            let member = &self.paths[path];
+            let home = member.route().is_between(tuple);
             let usable = member.takes(self.now) && (home || self.may_come_from(path, *tuple));
             return usable.then_some((path, home));
         }
@@ -142,16 +123,13 @@ impl Connection {
 
     #[cold]
     fn admit_path(&mut self, id: u64, tuple: &Tuple) -> Option<(usize, bool)> {
-        if self.client || !self.established {
+        if self.identity.client() || !self.lifetime.established() {
             return None;
         }
-        let ids = (
-            self.local_address_id(tuple.local.ip()),
-            self.remote_address_id(tuple.remote.ip()),
-        );
+        let ids = self.policy.addresses_mut().ids(*tuple);
         let path = self.add_path(id, *tuple, ids).ok()?;
-        self.remote_ids.put_to_use(id);
-        self.members[path].challenges.ask();
+        self.identity.remote_mut().put_to_use(id);
+        self.paths[path].reach_mut().ask();
         Some((path, true))
     }
 
@@ -216,16 +194,16 @@ impl Connection {
         }
         if let Kind::Initial { token } = &packet.header.kind {
             // RFC 9000 sections 14.1 and 17.2.2.
-            let short = !self.client && len < LEAST_DATAGRAM;
-            if short || self.client && !token.is_empty() {
+            let short = !self.identity.client() && len < LEAST_DATAGRAM;
+            if short || self.identity.client() && !token.is_empty() {
                 return self.note_drop(packet, Discard::Invalid);
             }
         }
-        if level != Level::OneRtt && !self.peer_known_by_id(packet) {
+        if level != Level::OneRtt && !self.identity.take_source(packet.header.source) {
             return self.note_drop(packet, Discard::Invalid);
         }
-        self.restart_idle();
-        if level == Level::Handshake && !self.client {
+        self.lifetime.restart(self.now);
+        if level == Level::Handshake && !self.identity.client() {
             // The client has shown that it receives at its address (RFC 9000 section 8.1, RFC 9001 section 4.9.1).
             self.validate_handshake_address();
             self.discard(Level::Initial);
@@ -246,7 +224,7 @@ impl Connection {
                     self.on_seldom_frame(level, path, packet, frame, (*tuple, len));
                 }
             }
-            if self.ended.is_some() {
+            if self.lifetime.over() {
                 return;
             }
         }
@@ -261,9 +239,9 @@ impl Connection {
         if level == Level::OneRtt {
             let destination = packet.header.destination;
             if home {
-                self.members[path].migration.destination = Some(destination);
+                self.paths[path].reach_mut().note_destination(destination);
             } else {
-                let newest = self.members[path].space.received.largest() < Some(number);
+                let newest = self.paths[path].space().received.largest() < Some(number);
                 let moves = newest && !moving::probing(&packet.frames);
                 self.notice_address(path, *tuple, destination, moves, len);
             }
@@ -274,7 +252,7 @@ impl Connection {
                 .received
                 .on_packet(number, eliciting, ecn, now, delay);
         }
-        if !self.established {
+        if !self.lifetime.established() {
             self.progress();
         }
     }
@@ -300,9 +278,11 @@ impl Connection {
         if self.refuses(frame, &packet.header) {
             return;
         }
-        self.members[path].note_frame(frame);
+        self.paths[path].traffic_mut().note_frame(frame);
         if let Frame::PathChallenge(data) = frame {
-            self.members[path].note_challenge(*data, tuple, len);
+            self.paths[path]
+                .reach_mut()
+                .note_challenge(*data, tuple, len);
         }
         self.on_frame(level, path, frame);
     }
@@ -310,30 +290,18 @@ impl Connection {
     fn ack_delay(&self, level: Level) -> crate::Nanos {
         // Handshake packets are acknowledged at once (RFC 9000 section 13.2.1).
         if level == Level::OneRtt {
-            self.frequency.delay
+            self.parameters.ack_delay()
         } else {
             0
         }
     }
 
-    /// Takes over the id that the peer chose, from its first packet (RFC 9000 section 7.2). False: a later one has another.
-    fn peer_known_by_id(&mut self, packet: &Packet) -> bool {
-        match self.remote_ids.current(0) {
-            Some((_, id)) if self.peer_seen => id == packet.header.source,
-            _ => {
-                self.peer_seen = true;
-                self.remote_ids.begin(packet.header.source);
-                true
-            }
-        }
-    }
-
     /// What the handshake has come to.
     fn progress(&mut self) {
-        if !self.peer_known
+        if !self.parameters.peer_came()
             && let Some(bytes) = self.handshake.session().peer_parameters()
         {
-            let sender = if self.client {
+            let sender = if self.identity.client() {
                 Role::Server
             } else {
                 Role::Client
@@ -345,60 +313,52 @@ impl Connection {
                 }
             }
         }
-        if self.handshake.complete() && !self.established && self.ended.is_none() {
+        if self.handshake.complete() && !self.lifetime.established() && !self.lifetime.over() {
             self.on_established();
         }
     }
 
     fn take_parameters(&mut self, parameters: TransportParameters) {
-        self.peer_known = true;
-        let source = self.remote_ids.current(0).map(|(_, id)| id);
-        let original = self.client.then_some(self.original_destination);
-        // RFC 9000 section 7.3.
-        let retried = self.client && self.initial_destination != self.original_destination;
-        if parameters.initial_source_connection_id != source
-            || parameters.original_destination_connection_id != original
-            || parameters.retry_source_connection_id != retried.then_some(self.initial_destination)
-        {
+        self.parameters.note_peer();
+        if !self.identity.is_named_by(&parameters) {
             let reason = "connection ids differ from those of the handshake";
             return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, reason);
         }
-        let multipath = self.config.mptcp && parameters.initial_max_path_id.is_some();
-        if multipath && source.is_some_and(|id| id.is_empty()) {
+        let multipath =
+            self.parameters.offers_multipath() && parameters.initial_max_path_id.is_some();
+        if multipath && self.identity.peer_has_none() {
             // RFC 10069 section 2.1.
             let reason = "multipath with an empty connection id";
             return self.fail(TransportError::PROTOCOL_VIOLATION, 0, reason);
         }
-        self.outgoing.raise_max(parameters.initial_max_data);
-        self.streams.admitted = [
-            parameters.initial_max_streams_bidi,
-            parameters.initial_max_streams_uni,
-        ];
-        self.peer_max_path_id = parameters.initial_max_path_id.unwrap_or(0);
-        self.remote_ids
+        self.streams.begin_peer(&parameters);
+        self.path_ids
+            .begin_peer(parameters.initial_max_path_id.unwrap_or(0));
+        self.identity
+            .remote_mut()
             .set_first_token(parameters.stateless_reset_token);
-        for member in &mut self.members {
-            member.limit_datagrams(parameters.max_udp_payload_size);
+        for member in self.paths.iter_mut() {
+            let size = member.datagram_size_mut();
+            size.limit(parameters.max_udp_payload_size);
         }
-        self.frequency.peer_delay = parameters.max_ack_delay * MILLISECOND;
-        self.peer = parameters;
+        self.parameters.take(parameters);
         self.compare_timeouts();
     }
 
     fn on_established(&mut self) {
-        self.established = true;
+        self.lifetime.establish();
         self.event(EventKind::ConnectionEstablished);
-        if !self.client {
-            self.handshake.confirmed = true;
+        if !self.identity.client() {
+            self.handshake.confirm();
             self.control.push(Frame::HandshakeDone);
             self.discard(Level::Handshake);
             self.offer_tickets();
         }
         self.open_path(0);
-        let limit = self.peer.active_connection_id_limit;
+        let limit = self.parameters.peer().active_connection_id_limit;
         let multipath = self.multipath();
-        let paths = if multipath { self.max_path_id } else { 0 };
-        for path in 0..=paths.min(self.peer_max_path_id) {
+        let last = if multipath { self.path_ids.common() } else { 0 };
+        for path in 0..=last {
             self.issue_ids(path, limit);
         }
     }
@@ -413,7 +373,8 @@ impl Connection {
     pub(super) fn issue_ids(&mut self, path: u64, limit: u64) {
         let multipath = self.multipath();
         let frames = self
-            .local_ids
+            .identity
+            .local_mut()
             .issue(path, multipath, limit, &mut self.random);
         for frame in frames {
             self.control.push(Frame::NewConnectionId(Box::new(frame)));
@@ -424,7 +385,7 @@ impl Connection {
         match frame {
             Frame::Padding(_) | Frame::Ping | Frame::PathChallenge(_) => {}
             Frame::NewToken(_) => {
-                if !self.client {
+                if !self.identity.client() {
                     // RFC 9000 section 19.7.
                     let reason = "only a server gives tokens";
                     self.fail(
@@ -459,15 +420,16 @@ impl Connection {
                 final_size,
             } => {
                 if self.admit_stream(*stream, frame, Part::Receiving) {
-                    match self.incoming.on_reset(*stream, *error, *final_size) {
-                        Ok(()) => self.note_waiting(path),
-                        Err(violation) => self.violation(violation, frame),
+                    let at = (path, self.now);
+                    if let Err(violation) = self.streams.on_reset(*stream, *error, *final_size, at)
+                    {
+                        self.fail_for(violation.fault(), frame);
                     }
                 }
             }
             Frame::StopSending { stream, error } => {
                 if self.admit_stream(*stream, frame, Part::Sending)
-                    && let Some(final_size) = self.outgoing.reset(*stream)
+                    && let Some(final_size) = self.streams.outgoing_mut().reset(*stream)
                 {
                     // RFC 9000 section 3.5.
                     self.control.push(Frame::ResetStream {
@@ -477,22 +439,21 @@ impl Connection {
                     });
                 }
             }
-            Frame::MaxData(max) => self.outgoing.raise_max(*max),
+            Frame::MaxData(max) => self.streams.outgoing_mut().raise_max(*max),
             Frame::MaxStreamData { stream, max } => {
                 if self.admit_stream(*stream, frame, Part::Sending) {
-                    self.outgoing.raise_stream_max(*stream, *max);
+                    self.streams.outgoing_mut().raise_stream_max(*stream, *max);
                 }
             }
             Frame::MaxStreams { bidirectional, max } => {
-                let admitted = &mut self.streams.admitted[usize::from(!bidirectional)];
-                *admitted = (*admitted).max(*max);
+                self.streams.raise_admitted(*bidirectional, *max);
             }
             Frame::StreamDataBlocked { stream, .. } => {
                 self.admit_stream(*stream, frame, Part::Receiving);
             }
             Frame::DataBlocked(_) | Frame::StreamsBlocked { .. } => {}
             Frame::Datagram { number, len } => {
-                if u64::from(frame.len()) > self.local_parameters.max_datagram_frame_size {
+                if u64::from(frame.len()) > self.parameters.own().max_datagram_frame_size {
                     // RFC 9221 section 3.
                     let reason = "a datagram longer than was admitted";
                     return self.fail(
@@ -501,7 +462,7 @@ impl Connection {
                         reason,
                     );
                 }
-                self.datagrams.arrived.push((*number, *len));
+                self.datagrams.on_arrival(*number, *len);
             }
             Frame::ConnectionClose {
                 error,
@@ -509,7 +470,7 @@ impl Connection {
                 reason,
             } => self.on_close(*error, *frame_type, reason),
             Frame::HandshakeDone => {
-                if !self.client {
+                if !self.identity.client() {
                     let reason = "only a server confirms the handshake";
                     return self.fail(
                         TransportError::PROTOCOL_VIOLATION,
@@ -517,7 +478,7 @@ impl Connection {
                         reason,
                     );
                 }
-                self.handshake.confirmed = true;
+                self.handshake.confirm();
                 self.discard(Level::Handshake);
             }
             Frame::AckFrequency(asked) => self.on_ack_frequency(*asked),
@@ -538,185 +499,79 @@ impl Connection {
             return;
         };
         if self.admit_stream(stream, frame, Part::Receiving) {
-            match self.incoming.on_data(stream, offset, len.into(), fin) {
-                Ok(_) => {
-                    self.members[path].totals.received += u64::from(len);
+            let at = (path, self.now);
+            match self.streams.on_data(stream, offset, len, fin, at) {
+                Ok(()) => {
+                    self.paths[path].traffic_mut().on_received(len);
                     if len == 0 {
-                        self.members[path].note_frame(frame);
-                    }
-                    if self.incoming.has_news() {
-                        self.note_waiting(path);
+                        self.paths[path].traffic_mut().note_frame(frame);
                     }
                 }
-                Err(violation) => self.violation(violation, frame),
+                Err(violation) => self.fail_for(violation.fault(), frame),
             }
         }
     }
 
-    /// More data waits for what comes before it in its stream, or that came on `path`.
-    #[cold]
-    fn note_waiting(&mut self, path: usize) {
-        let Some((filled, left)) = self.incoming.take_waiting() else {
-            return;
-        };
-        if filled {
-            let cause = self.arriving.into();
-            self.blocking
-                .connection_advances(path, left, cause, self.now);
-        } else {
-            self.blocking.connection_holds(left, self.now);
-        }
-    }
-
-    fn violation(&mut self, violation: Violation, frame: &Frame) {
-        let (error, reason) = match violation {
-            Violation::FlowControl => (
-                TransportError::FLOW_CONTROL_ERROR,
-                "more data than was admitted",
-            ),
-            Violation::FinalSize => (
-                TransportError::FINAL_SIZE_ERROR,
-                "the final size of a stream changed",
-            ),
-        };
+    fn fail_for(&mut self, (error, reason): Fault, frame: &Frame) {
         self.fail(error, frame.frame_type(), reason);
     }
 
     fn on_close(&mut self, error: u64, frame_type: Option<u64>, reason: &[u8]) {
-        self.cause.get_or_insert_with(|| Cause {
-            by_peer: true,
-            error,
-            reason: String::from_utf8_lossy(reason).into_owned(),
-        });
+        self.lifetime.on_close(error, reason);
         let orderly = error == 0 && (frame_type.is_none() || frame_type == Some(0));
-        self.end(if orderly && self.established {
+        self.end(if orderly && self.lifetime.established() {
             CloseReason::Finished
         } else {
             CloseReason::Reset
         });
     }
 
-    /// Whether a frame may be about this stream; one that the peer begins is made, with those of its kind before it (RFC 9000 sections 2.1, 3
-    /// and 19.8).
+    /// Whether a frame may be about this stream; the connection is closed for it otherwise.
     #[inline(always)]
     fn admit_stream(&mut self, stream: u64, frame: &Frame, part: Part) -> bool {
-        let by_peer = (stream & 1 == 0) != self.client;
-        let begun = match by_peer {
-            true => self.streams.accepted[0],
-            false => self.streams.opened[0],
-        };
-        if stream & 2 == 0 && stream >> 2 < begun {
-            return true;
-        }
-        self.admit_other_stream(stream, frame, part, by_peer)
+        self.streams.has_begun(stream) || self.admit_other_stream(stream, frame, part)
     }
 
     /// The same for a stream of one direction, and for one that has not begun.
-    fn admit_other_stream(
-        &mut self,
-        stream: u64,
-        frame: &Frame,
-        part: Part,
-        by_peer: bool,
-    ) -> bool {
-        let bidirectional = stream & 2 == 0;
-        let kind = usize::from(!bidirectional);
-        let count = stream >> 2;
-        let one_way = !bidirectional && (part == Part::Receiving) != by_peer;
-        if one_way || (!by_peer && count >= self.streams.opened[kind]) {
-            let reason = "a stream that cannot be meant";
-            self.fail(
-                TransportError::STREAM_STATE_ERROR,
-                frame.frame_type(),
-                reason,
-            );
-            return false;
+    fn admit_other_stream(&mut self, stream: u64, frame: &Frame, part: Part) -> bool {
+        let admitted = self.streams.admit(stream, part, self.parameters.peer());
+        if let Err(fault) = admitted {
+            self.fail_for(fault, frame);
         }
-        if !by_peer {
-            return true;
-        }
-        if count >= self.streams.offered[kind] {
-            let reason = "more streams than were admitted";
-            self.fail(
-                TransportError::STREAM_LIMIT_ERROR,
-                frame.frame_type(),
-                reason,
-            );
-            return false;
-        }
-        while self.streams.accepted[kind] <= count {
-            let id = self.streams.accepted[kind] << 2 | (kind as u64) << 1 | u64::from(self.client);
-            self.streams.accepted[kind] += 1;
-            self.incoming.open(id);
-            if bidirectional {
-                let max = self.peer.initial_max_stream_data_bidi_local;
-                self.outgoing.open(id, max);
-                if self.streams.closed {
-                    self.outgoing.finish(id);
-                }
-            }
-        }
-        true
+        admitted.is_ok()
     }
 
     /// Admits as many more path ids as the peer's need suggests.
     pub(super) fn admit_paths(&mut self, asked: u64) {
-        let abandoned = self.members.iter().filter(|member| member.closed()).count() as u64;
-        if asked < self.max_path_id || self.max_path_id - abandoned >= MOST_PATHS {
+        let abandoned = self.paths.iter().filter(|member| member.closed()).count() as u64;
+        let Some(common) = self.path_ids.raise(asked, abandoned) else {
             return;
-        }
-        let before = self.max_path_id;
-        self.max_path_id += MORE_PATHS;
-        self.control.push(Frame::MaxPathId(self.max_path_id));
-        let limit = self.peer.active_connection_id_limit;
-        for path in before + 1..=self.max_path_id.min(self.peer_max_path_id) {
+        };
+        self.control
+            .push(Frame::MaxPathId(self.path_ids.admitted()));
+        let limit = self.parameters.peer().active_connection_id_limit;
+        for path in common {
             self.issue_ids(path, limit);
-        }
-    }
-
-    /// Tells the peer of limits that moved.
-    pub(super) fn tell_limits(&mut self) {
-        if let Some(max) = self.incoming.take_max() {
-            self.control.push(Frame::MaxData(max));
-        }
-        self.incoming.take_stream_max(|stream, max| {
-            self.control.push(Frame::MaxStreamData { stream, max });
-        });
-        for kind in 0..2 {
-            let streams = &mut self.streams;
-            let limit = streams.over[kind] + super::connection::STREAMS;
-            if limit >= streams.offered[kind] + super::connection::STREAMS / 8 {
-                streams.offered[kind] = limit;
-                self.control.push(Frame::MaxStreams {
-                    bidirectional: kind == 0,
-                    max: limit,
-                });
-            }
         }
     }
 
     /// A control frame was lost.
     pub(super) fn repeat_control(&mut self, frame: Frame) {
-        if self.frequency.is_outdated(&frame) || self.is_former_status(&frame) {
+        if self.parameters.is_outdated(&frame) || self.is_former_status(&frame) {
             return;
         }
         // What holds data back still is told again (RFC 9000 section 13.3).
         match frame {
-            Frame::DataBlocked(limit) => self.outgoing.forget_blocked(None, limit),
+            Frame::DataBlocked(limit) => self.streams.outgoing_mut().forget_blocked(None, limit),
             Frame::StreamDataBlocked { stream, limit } => {
-                self.outgoing.forget_blocked(Some(stream), limit);
+                self.streams
+                    .outgoing_mut()
+                    .forget_blocked(Some(stream), limit);
             }
             _ => {}
         }
-        if let Some(frame) = control::repeated(frame, &self.incoming) {
+        if let Some(frame) = control::repeated(frame, self.streams.incoming()) {
             self.control.push(frame);
         }
     }
-}
-
-/// Which part of a stream a frame is about.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Sending,
-    Receiving,
 }

@@ -23,7 +23,7 @@ impl Connection {
     #[inline]
     pub(super) fn may_be_acked(&self, ack: &Ack) -> bool {
         ack.path
-            .is_none_or(|path| path <= self.max_path_id && self.multipath())
+            .is_none_or(|path| self.path_ids.admits(path) && self.multipath())
     }
 
     /// Closes the connection if the peer may not send this frame in a packet with this header.
@@ -43,37 +43,36 @@ impl Connection {
             return Some((TransportError::FRAME_ENCODING_ERROR, reason));
         }
         let asks = matches!(frame, Frame::AckFrequency(_) | Frame::ImmediateAck);
-        if asks && self.local_parameters.min_ack_delay.is_none() {
+        if asks && self.parameters.own().min_ack_delay.is_none() {
             // As above (draft-ietf-quic-ack-frequency-14 section 3).
             let reason = "a frame about acknowledgements, which was not offered";
             return Some((TransportError::FRAME_ENCODING_ERROR, reason));
         }
         let reason = match frame {
-            _ if named.is_some_and(|path| path > self.max_path_id) => "a path id above the limit",
-            Frame::MaxPathId(max) if Some(*max) < self.peer.initial_max_path_id => {
+            _ if named.is_some_and(|path| !self.path_ids.admits(path)) => {
+                "a path id above the limit"
+            }
+            Frame::MaxPathId(max) if Some(*max) < self.parameters.peer().initial_max_path_id => {
                 "a limit of path ids below the initial one"
             }
             Frame::PathCidsBlocked {
                 path,
                 next_sequence,
             } if self
-                .local_ids
+                .identity
+                .local()
                 .next_sequence(*path)
                 .is_some_and(|next| *next_sequence > next) =>
             {
                 "a sequence number of a connection id that is not the next"
             }
-            Frame::NewConnectionId(_)
-                if self
-                    .remote_ids
-                    .current(0)
-                    .is_some_and(|(_, id)| id.is_empty()) =>
-            {
+            Frame::NewConnectionId(_) if self.identity.peer_has_none() => {
                 "another connection id of a peer whose id is empty"
             }
             Frame::RetireConnectionId { path, sequence }
                 if self
-                    .local_ids
+                    .identity
+                    .local()
                     .has(path.unwrap_or(0), *sequence, &header.destination) =>
             {
                 "a connection id retired by a packet that it leads"

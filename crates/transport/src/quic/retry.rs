@@ -3,7 +3,7 @@
 use polypath_wire::quic::{ConnectionId, Header, Kind, VERSION};
 
 use super::connection::Connection;
-use super::crypto::{Level, retry_tag};
+use super::crypto::Level;
 use crate::CloseReason;
 
 impl Connection {
@@ -22,30 +22,19 @@ impl Connection {
         }
     }
 
-    /// Takes a Retry, whose bytes are `packet`: one, before anything else of the server's, and only if it is of whom the client spoke to.
+    /// A Retry came, whose bytes are `packet`.
     pub(super) fn on_retry(&mut self, source: ConnectionId, token: &[u8], packet: &[u8]) {
-        let Some((untagged, tag)) = packet.split_last_chunk() else {
-            return;
-        };
-        let usable = self.client && !self.peer_seen && self.token.is_empty();
-        let same = source == self.original_destination;
-        if !usable || same || token.is_empty() {
+        if !self.identity.take_retry(source, token, packet) {
             return;
         }
-        if retry_tag(&self.original_destination, untagged) != *tag {
-            return;
-        }
-        self.token = token.to_vec();
-        self.initial_destination = source;
-        self.remote_ids.begin(source);
         // What was sent is as good as gone, and no sign of congestion (RFC 9002 section 6.3). Numbers go on.
         let space = self.space(Level::Initial, 0);
         space.sent.drain().for_each(drop);
         self.handshake.begin_again();
-        self.members[0].timeouts = 0;
-        self.anti_deadlock_from = self.now;
-        self.paths[0].in_flight = self.in_flight(0);
-        self.restart_idle();
+        self.paths[0].probing_mut().forgive();
+        self.handshake.wait_from(self.now);
+        self.paths.shown_mut(0).in_flight = self.in_flight(0);
+        self.lifetime.restart(self.now);
         self.flush();
     }
 
@@ -56,9 +45,8 @@ impl Connection {
         source: ConnectionId,
         versions: &[u32],
     ) {
-        let answers = destination == self.source && source == self.initial_destination;
-        let early = self.client && !self.peer_seen;
-        if early && answers && !versions.contains(&VERSION) {
+        let answers = self.identity.is_first_answer(destination, source);
+        if answers && !versions.contains(&VERSION) {
             self.end(CloseReason::Aborted);
             self.flush();
         }

@@ -6,8 +6,8 @@ use polypath_wire::quic::Frame;
 use super::connection::Connection;
 use super::contents::Carried;
 use super::crypto::Level;
+use super::datagram_size::LEAST_DATAGRAM;
 use super::draft::Draft;
-use super::path::LEAST_DATAGRAM;
 use crate::scheduler::PacketKind;
 use crate::settings::ControlPath;
 use crate::{EventKind, Purpose};
@@ -16,7 +16,7 @@ impl Connection {
     /// Sends whatever may be sent now, and finds the next deadline.
     pub(super) fn flush(&mut self) {
         self.finish_if_done();
-        if self.ended.is_some() {
+        if self.lifetime.over() {
             self.send_close();
         } else {
             if !self.handshake.over() {
@@ -31,7 +31,7 @@ impl Connection {
 
     /// Packets of the application level may be sent.
     pub(super) fn sends_application(&self) -> bool {
-        self.established || self.handshake.writes(Level::OneRtt)
+        self.lifetime.established() || self.handshake.writes(Level::OneRtt)
     }
 
     /// Packets of the application level.
@@ -40,27 +40,19 @@ impl Connection {
         self.manage_paths();
         let now = self.now;
         let (mut errands, mut acknowledges, mut open) = (false, false, false);
-        let mut paths = self.paths.iter_mut();
-        for member in &mut self.members {
-            let Some(path) = paths.next() else {
-                break;
-            };
-            member.held = false;
-            // Something else may happen before the timer that waits for a burst's time.
-            if path.paced && member.pacer.release(now) {
-                path.paced = false;
-            }
+        for (member, path) in self.paths.pairs_mut() {
+            member.window_mut().release(path, now);
             errands |= member.has_errand(now);
-            acknowledges |= member.space.received.deadline() <= now;
+            acknowledges |= member.space().received.deadline() <= now;
             open |= path.established && path.room() > 0;
         }
         if errands {
-            for path in 0..self.members.len() {
+            for path in 0..self.paths.len() {
                 self.send_path_frames(path);
                 self.send_probes(path);
             }
             self.send_mtu_probes();
-            open = self.any_open();
+            open = self.paths.any_has_room();
         }
         self.push_data(open);
         self.note_blocked();
@@ -72,24 +64,19 @@ impl Connection {
         }
     }
 
-    pub(super) fn add_control(&mut self, draft: &mut Draft) {
-        while let Some(frame) = self.control.take(draft.room) {
-            draft.carried.add(Carried::Control(frame.clone()));
-            draft.push(frame);
-        }
-    }
-
     /// Handshake packets, coalesced (RFC 9000 section 12.2).
     fn send_handshake(&mut self) {
         loop {
-            let limit = self.members[0]
-                .allowance(self.client)
+            let limit = self.paths[0]
+                .reach()
+                .allowance(self.identity.client())
                 .min(LEAST_DATAGRAM.into()) as u32;
             let mut left = limit;
             let mut drafts = Vec::new();
             for level in [Level::Initial, Level::Handshake] {
                 // RFC 9000 section 14.1: a server's Initial packets wait until it may send as much as they are padded to.
-                let waits = level == Level::Initial && !self.client && limit < LEAST_DATAGRAM;
+                let waits =
+                    level == Level::Initial && !self.identity.client() && limit < LEAST_DATAGRAM;
                 if waits || !self.handshake.writes(level) {
                     continue;
                 }
@@ -102,16 +89,16 @@ impl Connection {
                 return;
             }
             // RFC 9000 section 14.1: what holds an ack-eliciting Initial is padded, by the client in any case.
-            let pads = drafts
-                .iter()
-                .any(|draft| draft.level == Level::Initial && (self.client || draft.eliciting()));
+            let pads = drafts.iter().any(|draft| {
+                draft.level == Level::Initial && (self.identity.client() || draft.eliciting())
+            });
             let sends_handshake = drafts.iter().any(|draft| draft.level == Level::Handshake);
             if let Some(last) = drafts.last_mut().filter(|_| pads) {
                 let room = last.room;
                 last.pad(room);
             }
             self.send_coalesced(drafts);
-            if self.client && sends_handshake {
+            if self.identity.client() && sends_handshake {
                 // RFC 9001 section 4.9.1.
                 self.discard(Level::Initial);
             }
@@ -119,7 +106,7 @@ impl Connection {
     }
 
     fn handshake_draft(&mut self, level: Level, limit: u32) -> Option<Draft> {
-        let probe = self.probe_level == Some(level);
+        let probe = self.handshake.is_probed(level);
         let acknowledges = self.space(level, 0).received.deadline() <= self.now;
         if !(self.handshake.has_crypto(level) || acknowledges || probe) {
             return None;
@@ -136,7 +123,7 @@ impl Connection {
             draft.push(Frame::Crypto { offset, data });
         }
         if probe && !draft.eliciting() && draft.room > 0 {
-            self.probe_level = None;
+            self.handshake.settle_probe();
             draft.push(Frame::Ping);
         }
         if draft.is_empty() {
@@ -149,20 +136,22 @@ impl Connection {
 
     /// Probe packets go beyond the window: new data, else what is in flight, else a PING (RFC 9002 section 6.2.4).
     fn send_probes(&mut self, path: usize) {
-        while self.members[path].probes > 0 {
+        while self.paths[path].probing().asks() {
             let Some(mut draft) = self.application_draft(path) else {
                 return;
             };
-            self.members[path].probes -= 1;
+            self.paths[path].probing_mut().on_asked();
             // What a silent path carries is left to the others.
-            if !self.paths[path].potentially_failed {
+            if !self.paths.shown(path).potentially_failed {
                 self.add_ack(&mut draft, path);
-                self.add_control(&mut draft);
-                if !self.fill(&mut draft, None) {
+                draft.add_control(&mut self.control);
+                let (outgoing, traffic) =
+                    (self.streams.outgoing_mut(), self.paths[path].traffic_mut());
+                if !draft.fill(outgoing, traffic, None) {
                     self.repeat_oldest(&mut draft);
                 }
             }
-            if self.frequency.asks() && draft.room > 0 {
+            if self.parameters.asks_for_acks() && draft.room > 0 {
                 // The peer need not wait for more (draft-ietf-quic-ack-frequency-14 section 7).
                 draft.push(Frame::ImmediateAck);
             }
@@ -176,10 +165,14 @@ impl Connection {
 
     /// Adds the oldest data in flight on the packet's path.
     fn repeat_oldest(&mut self, draft: &mut Draft) {
-        let sent = &self.members[draft.path].space.sent;
+        let sent = &self.paths[draft.path].space().sent;
         let oldest = sent.iter().find_map(|packet| packet.carried.data().next());
         if let Some((position, _)) = oldest {
-            self.add_again(draft, position, Purpose::Retransmission);
+            let (outgoing, traffic) = (
+                self.streams.outgoing_mut(),
+                self.paths[draft.path].traffic_mut(),
+            );
+            draft.add_again(outgoing, traffic, position, Purpose::Retransmission);
         }
     }
 
@@ -189,13 +182,13 @@ impl Connection {
         while !self.control.is_empty() {
             let asked = self.shows_control();
             let placed = if asked { self.place_control() } else { None };
-            let path = placed.or_else(|| self.best_for_control());
+            let path = placed.or_else(|| self.paths.best_for_control());
             let Some(mut draft) = path.and_then(|path| self.application_draft(path)) else {
                 break;
             };
             let path = draft.path;
             self.add_ack(&mut draft, path);
-            self.add_control(&mut draft);
+            draft.add_control(&mut self.control);
             if !draft.eliciting() {
                 self.send_rest(draft);
                 break;
@@ -209,52 +202,40 @@ impl Connection {
         told
     }
 
-    fn best_for_control(&self) -> Option<usize> {
-        // Before the first path is open, there is no other.
-        let open = (0..self.members.len()).filter(|&path| !self.members[path].closed());
-        open.min_by_key(|&path| {
-            let shown = &self.paths[path];
-            let unfit = (!shown.established, shown.potentially_failed, shown.backup);
-            (unfit, shown.srtt, path)
-        })
-    }
-
     /// The scheduler is asked about packets of control frames, once it has a path to choose.
     fn shows_control(&self) -> bool {
-        let chooses = self.config.control_path == ControlPath::Scheduler && self.paths[0].multipath;
-        chooses && self.paths.iter().any(|path| path.established)
+        let chooses =
+            self.config.control_path == ControlPath::Scheduler && self.paths.shown(0).multipath;
+        chooses && self.paths.all_shown().iter().any(|path| path.established)
     }
 
     fn place_control(&mut self) -> Option<usize> {
         let path = self.place(PacketKind::Control)?;
-        let able = self.paths[path].established && !self.members[path].closed();
+        let able = self.paths.shown(path).established && !self.paths[path].closed();
         able.then_some(path)
     }
 
     /// Looks for the path's MTU with padded PINGs (RFC 9000 section 14.3, RFC 8899).
     fn send_mtu_probes(&mut self) {
-        for path in 0..self.members.len() {
-            let member = &self.members[path];
-            let idle = !self.paths[path].established || !self.handshake.confirmed;
+        for path in 0..self.paths.len() {
+            let member = &self.paths[path];
+            let idle = !self.paths.shown(path).established || !self.handshake.confirmed();
             if idle
-                || !member.mtu.due(self.now)
+                || !member.datagram_size().due(self.now)
                 || member.closed()
                 || !member.validated()
-                || self.paths[path].room() == 0
+                || self.paths.shown(path).room() == 0
             {
                 continue;
             }
-            let size = member.datagram();
-            let Some(size) = self.members[path].mtu.candidate(size, 0, self.now) else {
+            let search = self.paths[path].datagram_size_mut();
+            let Some(size) = search.candidate(self.now) else {
                 continue;
             };
-            if !self.members[path].mtu.fits(0) {
-                continue;
-            }
             let Some(mut draft) = self.draft(Level::OneRtt, path, size) else {
                 continue;
             };
-            draft.push(if self.frequency.asks() {
+            draft.push(if self.parameters.asks_for_acks() {
                 // draft-ietf-quic-ack-frequency-14 section 8.3.
                 Frame::ImmediateAck
             } else {
@@ -264,22 +245,15 @@ impl Connection {
             draft.pad(room);
             draft.carried.add(Carried::Probe);
             let number = draft.header().number;
-            self.members[path].mtu.on_sent(number, number + 1, size, 0);
+            self.paths[path].datagram_size_mut().on_sent(number, size);
             self.send(draft);
         }
     }
 
     fn note_blocked(&mut self) {
-        if !self.peer_known || !self.outgoing.at_limit() {
+        if !self.parameters.peer_came() || !self.streams.outgoing().at_limit() {
             return;
         }
-        let (connection, streams) = self.outgoing.take_blocked();
-        if let Some(limit) = connection {
-            self.control.push(Frame::DataBlocked(limit));
-        }
-        for (stream, limit) in streams {
-            self.control
-                .push(Frame::StreamDataBlocked { stream, limit });
-        }
+        self.streams.tell_blocked(&mut self.control);
     }
 }

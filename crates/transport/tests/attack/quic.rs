@@ -72,7 +72,7 @@ impl Snapshot {
         Self {
             ended: connection.ended(),
             established: connection.established(),
-            members: members.map(|it| format!("{:?}", it.tuple)).collect(),
+            members: members.map(|it| format!("{:?}", it.tuple())).collect(),
             queue: connection.send_queue(),
             reassembly: connection.reassembly_bytes(),
             kept: connection.kept(),

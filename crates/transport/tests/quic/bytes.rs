@@ -302,7 +302,7 @@ fn what_cannot_be_opened_counts_against_the_amplification_limit() {
     let server = pair.server.as_mut().expect("established");
     let ecn = Codepoint::NotEct;
     protector.receive(server, from, &bytes, ecn, now, &mut |_, _| {});
-    assert_eq!(server.members()[0].tuple, from);
+    assert_eq!(server.members()[0].tuple(), from);
     server.write(10_000, now);
     // The pacer holds nothing back any more, the limit does.
     let now = now + 50 * MS;
@@ -334,7 +334,7 @@ fn a_stateless_reset_ends_a_connection_that_uses_the_id_of_its_token() {
             }
         }
     }
-    let (now, tuple) = (pair.now, pair.client.members()[1].tuple);
+    let (now, tuple) = (pair.now, pair.client.members()[1].tuple());
     let (used, unused) = (tokens[&(Some(1), 0)], tokens[&(Some(1), 1)]);
     let [protector, _] = pair.protectors.as_mut().expect("bytes are exchanged");
     let protector = protector.as_mut().expect("made");

@@ -34,7 +34,7 @@ fn challenges(pair: &Pair) -> usize {
 
 /// The server's addresses as it knows them.
 fn tuple(pair: &Pair) -> Tuple {
-    pair.server().members()[0].tuple
+    pair.server().members()[0].tuple()
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_new_port_is_challenged_and_the_transfer_goes_on() {
         }
         pair.run_until(20 * SECOND, |pair| pair.read == [4_000_000, 3_000_000]);
         assert_eq!(pair.read, [4_000_000, 3_000_000]);
-        let client = pair.client.members()[0].tuple;
+        let client = pair.client.members()[0].tuple();
         assert_eq!(tuple(&pair).remote.port(), client.local.port() + 3);
         assert!(challenges(&pair) >= 3);
         let server = pair.server();
@@ -82,7 +82,7 @@ fn three_times_what_came_goes_to_a_new_address_until_it_answers() {
             Fate::Pass
         }
     });
-    let port = pair.client.members()[0].tuple.local.port() + 1;
+    let port = pair.client.members()[0].tuple().local.port() + 1;
     let at = pair.now;
     pair.client.write(100, at);
     pair.run_until(now + 500 * MS, |_| false);
@@ -110,7 +110,7 @@ fn another_host_address_begins_with_the_initial_window() {
     let server = pair.server_mut();
     assert!(server.metrics(0).pto_count > 1);
     server.on_datagram(from, &packet, packet.len(), Codepoint::NotEct, now);
-    assert_eq!(server.members()[0].tuple, from);
+    assert_eq!(server.members()[0].tuple(), from);
     assert_eq!(server.metrics(0).pto_count, 0);
     assert_eq!(
         (server.paths()[0].cwnd, server.paths()[0].srtt),
@@ -137,7 +137,7 @@ fn a_probe_is_answered_where_it_came_from_and_moves_nothing() {
     let (now, before) = (pair.now, tuple(&pair));
     let server = pair.server_mut();
     server.on_datagram(from, &datagram, datagram.len(), Codepoint::NotEct, now);
-    assert_eq!(server.members()[0].tuple, before);
+    assert_eq!(server.members()[0].tuple(), before);
     let answered: Vec<Tuple> = server
         .transmits()
         .iter()
@@ -158,7 +158,7 @@ fn the_peer_takes_back_what_a_copy_of_its_packet_moved() {
     let (now, before) = (pair.now, tuple(&pair));
     let server = pair.server_mut();
     server.on_datagram(from, &copy, copy.len(), Codepoint::NotEct, now);
-    assert_eq!(server.members()[0].tuple, from);
+    assert_eq!(server.members()[0].tuple(), from);
     // Nothing reaches whoever made the copy.
     pair.fate = Box::new(move |_, _, _, transmit| {
         if transmit.tuple == from {

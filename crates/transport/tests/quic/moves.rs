@@ -41,7 +41,7 @@ fn a_client_moves_and_the_server_validates_it() {
     complete(&mut pair);
     let server = pair.server();
     assert_eq!(server.members().len(), 1);
-    assert_eq!(server.members()[0].tuple.remote.ip(), client_address(1));
+    assert_eq!(server.members()[0].tuple().remote.ip(), client_address(1));
     assert!(server.members()[0].validated() && pair.client.members()[0].validated());
     // Both sides take other ids (section 9.5), and no id goes from or to two addresses.
     for side in [Side::Client, Side::Server] {
@@ -74,7 +74,10 @@ fn a_client_whose_address_goes_takes_another() {
     pair.fate = Box::new(|_, link, _, _| if link == 0 { Fate::Drop } else { Fate::Pass });
     let now = pair.now;
     pair.client.set_address_up(client_address(0), false, now);
-    assert_eq!(pair.client.members()[0].tuple.local.ip(), client_address(1));
+    assert_eq!(
+        pair.client.members()[0].tuple().local.ip(),
+        client_address(1)
+    );
     complete(&mut pair);
 }
 
@@ -86,7 +89,10 @@ fn an_address_that_leads_nowhere_is_left_for_the_former() {
     let now = pair.now;
     assert!(pair.client.migrate_to(0, client_address(1), now));
     complete(&mut pair);
-    assert_eq!(pair.client.members()[0].tuple.local.ip(), client_address(0));
+    assert_eq!(
+        pair.client.members()[0].tuple().local.ip(),
+        client_address(0)
+    );
 }
 
 #[test]
@@ -104,9 +110,15 @@ fn an_address_that_comes_back_is_taken_if_the_other_leads_nowhere() {
     });
     pair.client.set_address_up(client_address(0), false, now);
     pair.run_until(back, |_| false);
-    assert_eq!(pair.client.members()[0].tuple.local.ip(), client_address(1));
+    assert_eq!(
+        pair.client.members()[0].tuple().local.ip(),
+        client_address(1)
+    );
     pair.client.set_address_up(client_address(0), true, back);
-    assert_eq!(pair.client.members()[0].tuple.local.ip(), client_address(0));
+    assert_eq!(
+        pair.client.members()[0].tuple().local.ip(),
+        client_address(0)
+    );
     complete(&mut pair);
 }
 
@@ -118,13 +130,13 @@ fn a_path_of_several_moves_under_its_id() {
     pair.run_until(500 * MS, |_| false);
     transfer(&mut pair);
     let now = pair.now;
-    let id = pair.client.members()[2].id;
+    let id = pair.client.members()[2].id();
     assert!(pair.client.migrate_to(2, client_address(1), now));
     complete(&mut pair);
     let server = pair.server();
-    let member = server.members().iter().find(|member| member.id == id);
+    let member = server.members().iter().find(|member| member.id() == id);
     let member = member.expect("a path");
-    assert_eq!(member.tuple.remote.ip(), client_address(1));
+    assert_eq!(member.tuple().remote.ip(), client_address(1));
     assert!(member.validated());
 }
 
@@ -187,10 +199,10 @@ fn paths_from_an_address_move_and_both_sides_tell() {
     pair.client
         .migrate(client_address(2), client_address(1), now);
     complete(&mut pair);
-    let from = |side: &polypath_transport::quic::PathState| side.tuple.local.ip();
+    let from = |side: &polypath_transport::quic::PathState| side.tuple().local.ip();
     let locals: Vec<_> = pair.client.members().iter().map(from).collect();
     assert_eq!(locals, [0, 1, 1].map(client_address));
-    let address = pair.client.members()[2].tuple.local;
+    let address = pair.client.members()[2].tuple().local;
     let moved = [EventKind::PathMigrated {
         subflow: 2,
         address,

@@ -380,7 +380,7 @@ impl Pair {
                 .client
                 .members()
                 .iter()
-                .any(|it| it.tuple.local == tuple.local);
+                .any(|it| it.tuple().local == tuple.local);
             if !known && !self.hears_former {
                 return;
             }

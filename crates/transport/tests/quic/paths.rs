@@ -15,7 +15,7 @@ fn two(client: &Config, server: &Config) -> Pair {
     pair.establish();
     pair.run_until(SECOND, |pair| {
         let server = pair.server();
-        server.members().len() == 2 && server.members()[1].established_at.is_some()
+        server.members().len() == 2 && server.members()[1].established_at().is_some()
     });
     pair
 }
@@ -26,7 +26,7 @@ fn a_second_path_is_validated_and_used() {
     assert!(pair.client.multipath());
     let server = pair.server();
     assert_eq!(server.members().len(), 2);
-    assert!(server.members()[1].established_at.is_some());
+    assert!(server.members()[1].established_at().is_some());
     let began = pair.now;
     let now = pair.now;
     pair.client.write(5_000_000, now);
@@ -143,10 +143,10 @@ fn an_address_that_goes_is_abandoned_and_one_that_comes_back_gets_another_id() {
         .client
         .members()
         .iter()
-        .map(|member| member.id)
+        .map(|member| member.id())
         .collect();
     assert_eq!(ids, [0, 1, 2]);
-    assert!(pair.client.members()[2].established_at.is_some());
+    assert!(pair.client.members()[2].established_at().is_some());
 }
 
 /// RFC 10069 section 4.3: a backup is for when no other path is usable.
@@ -223,7 +223,7 @@ fn more_paths_than_ids_are_asked_for() {
         .client
         .members()
         .iter()
-        .filter(|member| member.established_at.is_some())
+        .filter(|member| member.established_at().is_some())
         .count();
     assert_eq!(open, 12);
 }
@@ -307,7 +307,7 @@ fn the_answer_to_the_first_of_two_challenges_validates_a_path() {
     pair.establish();
     pair.run_until(10 * SECOND, |pair| {
         let members = pair.client.members();
-        members.len() == 2 && members[1].established_at.is_some()
+        members.len() == 2 && members[1].established_at().is_some()
     });
     let mut sent = pair.sent.iter();
     let first = sent.find(|(_, _, link, _)| *link == 1).expect("it is sent");
@@ -331,7 +331,7 @@ fn a_challenge_whose_answer_was_lost_is_repeated() {
     pair.establish();
     pair.run_until(5 * SECOND, |_| false);
     let path = &pair.client.members()[1];
-    assert!(path.established_at.is_some() && !path.closed());
+    assert!(path.established_at().is_some() && !path.closed());
 }
 
 /// RFC 10069 section 4.3: it may come before or while a path is opened.
@@ -367,7 +367,7 @@ fn the_status_of_a_path_may_come_before_its_first_packet() {
     server.on_datagram(tuple, &status.datagram, 1200, Codepoint::NotEct, now);
     pair.run_until(now + 3 * SECOND, |_| false);
     let server = pair.server();
-    assert!(server.members()[1].established_at.is_some());
+    assert!(server.members()[1].established_at().is_some());
     assert!(server.paths()[1].backup);
 }
 

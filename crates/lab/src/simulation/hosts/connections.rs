@@ -274,7 +274,7 @@ impl Hosts {
             at_end,
         );
         let (told, sends) = match endpoint.tcp_mut() {
-            Some(it) => (!it.events().is_empty(), it.has_transmits()),
+            Some(it) => (!it.events().is_empty(), !it.transmits().is_empty()),
             None => (false, false),
         };
         if called && self.apps.rouses() {

@@ -15,8 +15,8 @@ use rustls::quic::Keys;
 
 use super::connection::Connection;
 use super::crypto::{Level, Sealer, initial_keys, open};
+use super::datagram_size::LEAST_DATAGRAM;
 use super::id;
-use super::path::LEAST_DATAGRAM;
 use super::receive::Came;
 use super::received::Codepoint;
 use super::reset;
@@ -86,8 +86,8 @@ pub fn destination(datagram: &[u8]) -> Option<ConnectionId> {
 impl Protector {
     pub fn new(connection: &Connection) -> Self {
         Self {
-            initial: initial_keys(&connection.initial_destination, side(connection)),
-            initial_for: connection.initial_destination,
+            initial: initial_keys(&connection.identity.initial_destination(), side(connection)),
+            initial_for: connection.identity.initial_destination(),
             handshake: None,
             one_rtt: None,
             dropped: Dropped::default(),
@@ -192,7 +192,7 @@ impl Protector {
                 spin: false,
             },
             version: 0,
-            destination: connection.remote_ids.current(path)?.1,
+            destination: connection.identity.remote().current(path)?.1,
             source: ConnectionId::default(),
             number,
             number_len: 4,
@@ -229,7 +229,7 @@ impl Protector {
                     continue;
                 };
                 let bytes = &datagram[protected.range.clone()];
-                let path = connection.path_of(&protected.destination);
+                let path = connection.identity.path_of(&protected.destination);
                 let opened = self.open(connection, &protected, path, bytes, now, take);
                 if connection.ended().is_some() {
                     return None;
@@ -247,7 +247,7 @@ impl Protector {
         let end = (datagram.len() >= reset::LEAST).then(|| datagram.last_chunk());
         if !opened_any
             && let Some(end) = end.flatten()
-            && connection.remote_ids.are_reset_by(end)
+            && connection.identity.remote().are_reset_by(end)
         {
             connection.on_stateless_reset();
         }
@@ -337,8 +337,9 @@ impl Protector {
     }
 
     fn take_keys(&mut self, connection: &mut Connection) {
-        if self.initial_for != connection.initial_destination {
-            self.initial_for = connection.initial_destination;
+        let initial_for = connection.identity.initial_destination();
+        if self.initial_for != initial_for {
+            self.initial_for = initial_for;
             self.initial = initial_keys(&self.initial_for, side(connection));
         }
         let session = connection.handshake.session();
@@ -355,7 +356,7 @@ impl Protector {
 }
 
 fn side(connection: &Connection) -> Side {
-    if connection.client {
+    if connection.identity.client() {
         Side::Client
     } else {
         Side::Server
@@ -392,16 +393,8 @@ fn parse(
 }
 
 impl Connection {
-    /// The path of a destination that packets for this connection have.
-    fn path_of(&self, destination: &ConnectionId) -> Option<u64> {
-        let first = !self.client && *destination == self.initial_destination;
-        self.local_ids
-            .path_of(destination)
-            .or_else(|| first.then_some(0))
-    }
-
     fn largest_received(&mut self, level: Level, path: u64) -> Option<u64> {
-        let path = self.members.iter().position(|member| member.id == path)?;
+        let path = self.paths.iter().position(|member| member.id() == path)?;
         self.space(level, path).received.largest()
     }
 }

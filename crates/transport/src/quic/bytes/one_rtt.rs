@@ -99,7 +99,7 @@ impl OneRtt {
         if self.sealed >= self.limit / 2
             && !self.initiate(connection, connection.now)
             && self.sealed >= self.limit - RESERVE.min(self.limit / 4)
-            && connection.ended.is_none()
+            && !connection.lifetime.over()
         {
             let reason = "as many packets sealed as the keys may seal, and no new ones";
             connection.fail(TransportError::AEAD_LIMIT_REACHED, 0, reason);
@@ -115,7 +115,7 @@ impl OneRtt {
     pub fn initiate(&mut self, connection: &mut Connection, now: Nanos) -> bool {
         let wait = INTERVAL * connection.longest_probe_timeout();
         let ready = if self.generation == 0 {
-            connection.handshake.confirmed
+            connection.handshake.confirmed()
         } else {
             self.confirmed_at.is_some_and(|at| at + wait <= now)
         };
@@ -147,10 +147,10 @@ impl OneRtt {
     /// Looks whether the peer has acknowledged a packet that was sent with the keys of now.
     pub fn note_confirmation(&mut self, connection: &Connection, now: Nanos) {
         let arrived = |member: &PathState| {
-            let first = self.first_sent.get(&member.id);
-            first.is_some_and(|&first| member.space.sent.largest_acked() >= Some(first))
+            let first = self.first_sent.get(&member.id());
+            first.is_some_and(|&first| member.space().sent.largest_acked() >= Some(first))
         };
-        if self.confirmed_at.is_none() && connection.members.iter().any(arrived) {
+        if self.confirmed_at.is_none() && connection.paths.iter().any(arrived) {
             self.confirmed_at = Some(now);
         }
     }

@@ -8,13 +8,14 @@ use rand_pcg::Pcg64Mcg;
 use super::*;
 use crate::accept::Accept;
 use crate::algorithms::Algorithms;
-use crate::congestion::CongestionControl;
+use crate::congestion::{self, CongestionControl};
 use crate::host::Ports;
-use crate::path::{Pacer, RateSample};
+use crate::path::{Member, Pacer, RateSample};
 use crate::quic::listener::{Greeting, Listener};
 use crate::quic::received::Codepoint;
+use crate::quic::window::LEAST_WINDOW;
 use crate::settings::Config;
-use crate::{MILLISECOND as MS, Sessions, Tuple};
+use crate::{MILLISECOND as MS, SECOND, Sessions, Tuple};
 
 const CLIENT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 7000);
 const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 1, 0, 1)), 443);
@@ -124,13 +125,15 @@ impl Lone {
             }
             client.on_time(now);
         }
-        assert!(client.handshake.confirmed && client.in_flight(0) == 0);
+        assert!(client.handshake.confirmed() && client.in_flight(0) == 0);
         let told = Arc::default();
-        client.members[0].set_congestion(Box::new(Recorder {
-            told: Arc::clone(&told),
-            paces,
-        }));
-        client.paths[0].pacing_rate = 0;
+        client.paths[0]
+            .window_mut()
+            .set_congestion(Box::new(Recorder {
+                told: Arc::clone(&told),
+                paces,
+            }));
+        client.paths.shown_mut(0).pacing_rate = 0;
         Self { client, told }
     }
 
@@ -138,12 +141,12 @@ impl Lone {
     fn send(&mut self, after: Nanos, packets: u32) -> u64 {
         let client = &mut self.client;
         let now = client.now + after;
-        let first = client.members[0].space.sent.next();
-        client.members[0].pacer = Pacer::default();
-        client.paths[0].paced = false;
-        client.write(u64::from(packets * client.paths[0].mss), now);
+        let first = client.paths[0].space().sent.next();
+        *client.paths[0].window_mut().pacer() = Pacer::default();
+        client.paths.shown_mut(0).paced = false;
+        client.write(u64::from(packets * client.paths.shown(0).mss), now);
         client.transmits().clear();
-        let sent = client.members[0].space.sent.next() - first;
+        let sent = client.paths[0].space().sent.next() - first;
         assert!(sent >= u64::from(packets), "{sent}");
         first
     }
@@ -170,7 +173,10 @@ impl Lone {
     }
 
     fn path(&self) -> (CaState, u32) {
-        (self.client.paths[0].state, self.client.paths[0].cwnd)
+        (
+            self.client.paths.shown(0).state,
+            self.client.paths.shown(0).cwnd,
+        )
     }
 }
 
@@ -255,7 +261,7 @@ fn a_controller_that_paces_hears_of_losses_that_a_timer_found() {
     let first = lone.send(0, 3);
     let told = lone.hear(RTT, first + 1, first + 2);
     assert_eq!(told, [Control(2, 0, 0)]);
-    let due = lone.client.members[0].space.sent.loss_deadline();
+    let due = lone.client.paths[0].space().sent.loss_deadline();
     lone.client.on_time(due);
     assert_eq!(lone.told()[..2], [Threshold, State(Recovery)]);
     let repeated = first + 3;
@@ -268,9 +274,9 @@ fn a_controller_that_paces_hears_of_losses_that_a_timer_found() {
 #[test]
 fn a_lost_probe_of_the_mtu_is_no_loss() {
     let mut lone = Lone::new(true);
-    lone.client.members[0].limit_datagrams(2_000);
+    lone.client.paths[0].datagram_size_mut().limit(2_000);
     let first = lone.send(0, 10);
-    let sent = &lone.client.members[0].space.sent;
+    let sent = &lone.client.paths[0].space().sent;
     let probes = sent.iter().filter(|packet| packet.carried.is_probe());
     let probes: Vec<_> = probes.map(|packet| packet.number).collect();
     assert_eq!(probes, [first]);
@@ -289,7 +295,7 @@ fn what_leaves_after_idleness_restarts_the_controller() {
     lone.hear(RTT, first, first + 2);
     let first = lone.send(5 * SECOND, 2);
     assert_eq!(lone.told(), [Restart(5 * SECOND + RTT, true)]);
-    let last = lone.client.members[0].space.sent.next() - 1;
+    let last = lone.client.paths[0].space().sent.next() - 1;
     lone.hear(RTT, first, last);
     lone.send(MS, 1);
     assert_eq!(lone.told(), [Restart(RTT + MS, false)]);
@@ -337,15 +343,15 @@ fn persistent_congestion_is_a_timeout_to_the_controller() {
 #[test]
 fn the_pacer_counts_what_rates_are_of() {
     let mut lone = Lone::new(true);
-    let path = &mut lone.client.paths[0];
+    let path = lone.client.paths.shown_mut(0);
     path.pacing_rate = 10_000_000;
     let time = u64::from(path.mss) * SECOND / path.pacing_rate;
     let client = &mut lone.client;
-    client.members[0].pacer = Pacer::default();
-    let first = client.members[0].space.sent.next();
+    *client.paths[0].window_mut().pacer() = Pacer::default();
+    let first = client.paths[0].space().sent.next();
     client.write(1_000_000, client.now + SECOND);
     // Pacing begins with the tenth packet; half of the time makes up for idleness.
-    let paced = client.members[0].space.sent.next() - first - 9;
-    let wait = client.members[0].pacer.departure(client.now) - client.now;
+    let paced = client.paths[0].space().sent.next() - first - 9;
+    let wait = client.paths[0].window_mut().pacer().departure(client.now) - client.now;
     assert_eq!(wait, paced * (time - time / 2));
 }

@@ -1,0 +1,80 @@
+//! When a path manager is asked, and what it is told.
+
+use std::net::IpAddr;
+
+use super::Addresses;
+use crate::host::Ways;
+use crate::path_manager::{Action, Occasion, Pair, PathManager, PmView};
+use crate::{NEVER, Nanos};
+
+/// How a connection stands, as its protocol knows it: the rest of [`PmView`] follows from its addresses and the time.
+pub(crate) struct Standing<'a> {
+    pub occasion: Occasion,
+    pub client: bool,
+    pub opens: bool,
+    pub taken: bool,
+    pub subflows: &'a [Pair],
+    pub further: usize,
+    pub addresses: &'a [(IpAddr, IpAddr)],
+    pub announced: &'a [u8],
+    pub most_announced: usize,
+    pub ways: &'a Ways,
+    pub denies_first: bool,
+}
+
+/// A path manager, and when it is asked.
+pub(crate) struct Manager {
+    path_manager: Box<dyn PathManager>,
+    /// When it was first asked, and when it is to be asked again.
+    ready_at: Option<Nanos>,
+    wakes_at: Nanos,
+}
+
+impl Manager {
+    pub fn new(path_manager: Box<dyn PathManager>) -> Self {
+        Self {
+            path_manager,
+            ready_at: None,
+            wakes_at: NEVER,
+        }
+    }
+
+    pub fn minds(&self, occasion: Occasion) -> bool {
+        self.path_manager.minds(occasion)
+    }
+
+    /// It was never asked, or the time has come that it named.
+    pub fn is_due(&self, now: Nanos) -> bool {
+        self.ready_at.is_none() || self.wakes_at <= now
+    }
+
+    pub fn wakes_at(&self) -> Nanos {
+        self.wakes_at
+    }
+
+    pub fn ask(&mut self, standing: &Standing, addresses: &Addresses, now: Nanos) -> Vec<Action> {
+        let ready_at = *self.ready_at.get_or_insert(now);
+        let actions = self.path_manager.manage(&PmView {
+            occasion: standing.occasion,
+            now: now - ready_at,
+            clock: now,
+            client: standing.client,
+            opens: standing.opens,
+            taken: standing.taken,
+            local: addresses.local(),
+            remote: addresses.remote(),
+            subflows: standing.subflows,
+            further: standing.further,
+            addresses: standing.addresses,
+            announced: standing.announced,
+            most_announced: standing.most_announced,
+            ways: standing.ways,
+            denies_first: standing.denies_first,
+        });
+        self.wakes_at = match self.path_manager.wake() {
+            NEVER => NEVER,
+            wake => ready_at.saturating_add(wake),
+        };
+        actions
+    }
+}

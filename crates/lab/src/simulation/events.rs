@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
+use polypath_net::Change;
 use polypath_transport::Nanos;
 
 use super::Simulation;
 use crate::application::Side;
 use crate::carrier::Carrier;
-use crate::plan::Action;
+use crate::plan::{Action, Attachment};
 
 impl Simulation {
     /// Tells a new connection which interfaces of its host are down. Its own address is the host's choice.
@@ -62,6 +63,11 @@ impl Simulation {
             Action::Migrate { to, .. } => addresses(to),
             _ => Vec::new(),
         };
+        // Path managers take leave before their interface goes down, as those do who delete endpoints of the kernel.
+        let leaves = matches!(action, Action::Interface { up: false, .. });
+        if leaves {
+            self.let_send(node, interface, true);
+        }
         for index in 0..self.endpoints.len() {
             if self.endpoints[index].node != node {
                 continue;
@@ -72,6 +78,27 @@ impl Simulation {
                 }
             }
             self.follow_up(index);
+        }
+        if leaves {
+            self.let_send(node, interface, false);
+        }
+    }
+
+    /// Whether an interface sends, from now on.
+    fn let_send(&mut self, node: usize, interface: usize, up: bool) {
+        let is = |end: Attachment| (end.node, end.interface) == (node, interface);
+        let mut links = self.plan.links.iter().zip(&self.channels);
+        let out = links.find_map(|(link, &(forward, backward))| {
+            let back = is(link.b).then_some(backward);
+            is(link.a).then_some(forward).or(back)
+        });
+        let change = Change {
+            sender_up: Some(up),
+            ..Change::default()
+        };
+        if let Some(channel) = out {
+            // The plan's own changes, which were checked, say the same.
+            let _ = (self.network).apply(channel, &change, &mut self.captures);
         }
     }
 }

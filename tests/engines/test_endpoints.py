@@ -214,10 +214,75 @@ def test_nothing_is_told_of_an_address_that_was_not_used_or_announced() -> None:
 
 
 def test_an_interface_that_is_down_is_told_of_no_priority() -> None:
-    unused = ROUTED.replace('flags = "subflow"', 'flags = "none"')
     first = '[[event]]\nat = "{}"\ninterface = "client:eth0"\n{}\n'
-    ran = Ran(unused + first.format("2 s", "up = false") + first.format("3 s", "backup = true"))
+    ran = Ran(ROUTED + first.format("2 s", "up = false") + first.format("3 s", "backup = true"))
     assert ran.count("client", "MPPrioTx") == 0
+
+
+LONE = """
+duration = "6 s"
+[defaults]
+profile = "linux"
+[host.client]
+path_manager = {manager}
+[host.server]
+[link.c]
+ends = ["client", "server"]
+rate = "10 Mbps"
+delay = "5 ms"
+[[application]]
+kind = "stream"
+rate = "1 Mbps"
+block = "10 kB"
+duration = "4 s"
+[[event]]
+at = "1 s"
+interface = "client:eth0"
+up = false
+[[event]]
+at = "2 s"
+interface = "client:eth0"
+up = true
+"""
+
+
+def test_endpoints_leave_with_their_interface_though_no_subflow_remains() -> None:
+    """As the kernel does where a network manager deletes them (`mptcp_pm_rm_subflow`)."""
+    ran = Ran(LONE.replace("{manager}", '{ name = "endpoints", flags = "subflow", subflows = 8 }'))
+    assert ran.count("client", "RmAddrTx") == ran.count("server", "RmAddr") == ran.count("client", "RmSubflow") == 1
+    assert ran.established() == 2 * [("10.0.0.1", "10.0.0.2")]
+    assert ran.ends["closed_ns"][0] // 10**6 == 1000
+    assert ran.connection["completion_s"] is not None
+
+
+def test_a_connection_that_would_end_with_its_last_subflow_keeps_it() -> None:
+    ran = Ran(LONE.replace("{manager}", '{ name = "endpoints", flags = "subflow" }').replace('"linux"', '"rfc"'))
+    assert ran.count("client", "RmAddrTx") == ran.count("client", "RmSubflow") == 0
+    assert ran.established() == [("10.0.0.1", "10.0.0.2")]
+
+
+@pytest.mark.parametrize("manager", ['"default"', '"ndiffports"', '{ name = "endpoints", flags = "none" }'])
+def test_whoever_has_no_endpoints_hears_of_no_interface(manager: str) -> None:
+    ran = Ran(LONE.replace("{manager}", manager))
+    assert ran.count("client", "RmAddrTx") == ran.count("client", "RmSubflow") == 0
+    assert set(ran.established()) == {("10.0.0.1", "10.0.0.2")}
+    assert ran.ends["closed_ns"].drop_nulls().to_list() == []
+
+
+def test_an_endpoint_of_the_first_address_has_its_own_id_until_an_address_is_used() -> None:
+    """`mptcp_endp_get_local_id` before `mptcp_mpc_endpoint_setup`: the peer hears of an id that no subflow has."""
+    ran = Ran(LONE.replace("{manager}", '{ name = "endpoints", flags = "subflow", subflows = 0 }'))
+    assert ran.count("client", "RmAddrTx") == ran.count("server", "RmAddr") == 1
+    assert ran.count("client", "RmSubflow") == 0
+    assert ran.established() == [("10.0.0.1", "10.0.0.2")]
+
+
+@pytest.mark.parametrize(("listed", "told"), [("10.0.0.1", 1), ("10.0.1.1", 0)])
+def test_an_address_that_is_no_endpoint_is_no_backup(listed: str, told: int) -> None:
+    """`mptcp_pm_nl_set_flags`"""
+    manager = f'endpoints = ["{listed} subflow"]'
+    event = '[[event]]\nat = "2 s"\ninterface = "client:eth0"\nbackup = true\n'
+    assert Ran(ROUTED.replace('flags = "subflow"', manager, 1) + event).count("client", "MPPrioTx") == told
 
 
 def many(profile: str, addresses: int) -> Scenario:

@@ -90,6 +90,8 @@ CASES: Mapping[str, Case] = {
     "signals-and-opens": Case(TAKES, 'flags = "signal subflow", subflows = 8', ends=(1, 3), reverse=True),
     "unused-back": Case(NONE, NONE, ends=(2, 1), then=_gone("eth1")),
     "down-is-backup": Case(OPENS, NONE, ends=(2, 1), then=(f"{GONE}false", 'interface = "client:eth1"\nbackup = true')),
+    "last-back": Case(OPENS, NONE, then=_gone("eth0")),
+    "first-unused": Case('flags = "subflow", subflows = 0', NONE, then=_gone("eth0")),
     "becomes-backup": Case(OPENS, NONE, ends=(2, 1), then=('interface = "client:eth1"\nbackup = true', "")),
 }
 

@@ -267,7 +267,7 @@ def test_a_priority_of_an_interface_that_is_down_counts_once_it_is_up(scenario: 
 
 
 def test_a_host_whose_last_interface_goes_down_keeps_its_endpoints(scenario: Callable[..., Scenario]) -> None:
-    """As in the simulator its subflows go on trying; the kernel would end those of an endpoint that is deleted."""
+    """Those of fullmesh, as in the simulator: its subflows go on trying."""
     plan = scenario("pair").plan(None).data
     plan["events"] = [
         {"at_ns": at, "action": {"kind": "interface", "node": 0, "interface": interface, "up": up}}
@@ -281,6 +281,23 @@ def test_a_host_whose_last_interface_goes_down_keeps_its_endpoints(scenario: Cal
     assert "endpoint" not in events[2]
     assert "endpoint add 10.0.0.1" in events[3]
     assert "endpoint delete id 2" in events[4]
+
+
+def test_endpoints_leave_with_their_interface(scenario: Callable[..., Scenario]) -> None:
+    """Also those of the last one; and none of path managers that do not look after them."""
+    for parameters, deleted in (({"flags": "subflow"}, True), ({"flags": "none"}, False)):
+        plan = scenario("pair").plan(None).data
+        _managed(plan, 0, "endpoints", **parameters)
+        priority = {"kind": "priority", "node": 0, "interface": 0, "backup": True}
+        plan["events"] = [
+            {"at_ns": at, "action": {"kind": "interface", "node": 0, "interface": interface, "up": False}}
+            for at, interface in ((1, 0), (2, 1))
+        ] + [{"at_ns": 3, "action": priority}]
+        _, files = translate(plan)
+        for number in range(2):
+            assert (f"endpoint delete id {number + 1}" in files[f"event-{number}.batch"]) == deleted
+            assert f"link set eth{number} down" in files[f"event-{number}.batch"]
+        assert ("event-2.batch" in files) != deleted
 
 
 def _managed(plan: Plan, host: int, name: str, **parameters: Any) -> None:

@@ -402,7 +402,7 @@ class Event(Model):
     """The router or switch that fails or comes back: all of its links go down or up."""
     up: bool | None = None
     """Whether the link or interface carries anything from now on. A link that goes down loses what is on it; an
-    interface loses what arrives while it is down."""
+    interface loses what arrives while it is down, and the endpoints of its addresses leave the path manager before."""
     backup: bool | None = None
     """Whether the interface's subflows are backups from now on, announced by MP_PRIO (RFC 8684 section 3.3.8)."""
     migrate_to: str | None = None

@@ -289,6 +289,7 @@ impl<'a> Run<'a> {
         let was = |reason: &str| ends.iter().flatten().any(|end| end == reason);
         let unanswered = ends[1].as_deref() == Some("unreachable") && self.loses_the_server(id);
         if unanswered
+            || self.takes_leave(application) && was("reset")
             || self.shut_out() && (was("unreachable") || was("reset") || self.proxied())
             || self.interfered()
                 && (was("reset")
@@ -405,6 +406,18 @@ impl<'a> Run<'a> {
             (closed, _) => closed.is_some(),
         };
         linux && in_handshake && self.plan.events.iter().any(down)
+    }
+
+    /// Whether a host whose path manager is the kernel's may have ended its last subflow with an interface, so that the peer ended, or nobody
+    /// opened another.
+    fn takes_leave(&self, application: &Application) -> bool {
+        [CLIENT, SERVER].into_iter().any(|side| {
+            let config = &stack_of(self.plan, application, side).config;
+            let down = |event: &Event| matches!(event.action, Action::Interface { node, up: false, .. } if node == side);
+            config.profile == Profile::Linux
+                && config.path_manager.name == "endpoints"
+                && self.plan.events.iter().any(down)
+        })
     }
 
     /// The least of both sides' limits to the peer's silence.

@@ -9,7 +9,7 @@ use super::connection::Connection;
 use super::keys;
 use super::session::Multipath;
 use super::subflow::Subflow;
-use crate::path_manager::{Action, Occasion, Pair, PmView, RemoteAddress};
+use crate::path_manager::{Action, Departure, LocalAddress, Occasion, Pair, PmView, RemoteAddress};
 use crate::tcp::State;
 use crate::{CloseReason, EventKind, Mib, NEVER, Nanos};
 
@@ -176,9 +176,8 @@ impl Connection {
     }
 
     fn works(&self, subflow: usize) -> bool {
-        self.paths[subflow].established
-            && self.subflows[subflow].socket.state.synchronised()
-            && !self.paths[subflow].potentially_failed
+        let path = &self.paths[subflow];
+        self.subflows[subflow].reaches(path) && !path.potentially_failed
     }
 
     fn announce(&mut self, id: u8, port: Option<u16>, repeats: u32) {
@@ -243,14 +242,11 @@ impl Connection {
 
     /// Sends an ACK with an option on some working subflow.
     fn send_option(&mut self, option: MptcpOption) {
-        let working = |subflow: &usize| {
-            self.paths[*subflow].established && self.subflows[*subflow].socket.state.synchronised()
-        };
         let all = || 0..self.subflows.len();
-        let Some(subflow) = all()
-            .find(|subflow| working(subflow) && !self.paths[*subflow].potentially_failed)
-            .or_else(|| all().find(working))
-        else {
+        let working = all().find(|&subflow| self.works(subflow));
+        let Some(subflow) = working.or_else(|| {
+            all().find(|&subflow| self.subflows[subflow].reaches(&self.paths[subflow]))
+        }) else {
             return;
         };
         self.send_option_on(subflow, option);
@@ -368,8 +364,16 @@ impl Connection {
         let Some(local) = (self.local.iter_mut()).find(|local| local.address == address) else {
             return;
         };
+        if !self.path_manager.ranks(address) {
+            return;
+        }
         local.backup = backup;
-        if !local.up && elsewhere {
+        let left = match self.path_manager.departure(local) {
+            Departure::Unnoticed => false,
+            Departure::UnlessLast => elsewhere,
+            Departure::Withdrawn | Departure::Misnamed => true,
+        };
+        if !local.up && left {
             // It left the connection as it went down, so that nothing is told of it.
             return;
         }
@@ -403,9 +407,8 @@ impl Connection {
         }
     }
 
-    /// An address of this host went away or came back. Its subflows are closed and the peer is told on another one; where there is no
-    /// other, they go on trying, as TCP's do: the address may come back, and closing them in silence would leave the peer with a
-    /// connection that nobody continues.
+    /// An address of this host goes away or came back. The path manager says what becomes of its subflows: they are closed and the peer is told,
+    /// or they go on trying, as TCP's do.
     pub fn set_address_up(&mut self, address: IpAddr, up: bool, now: Nanos) {
         self.shared.now = now;
         let Some(local) = self
@@ -421,26 +424,46 @@ impl Connection {
             self.may_announce = true;
             self.manage_paths(Occasion::AddressUp(id));
         } else {
-            let left = self.withdraw(id);
+            // A connection that would end with its last subflow keeps it.
+            let outlives = self.shared.config.profile.outlives_subflows();
+            let left = match self.path_manager.departure(local) {
+                Departure::Unnoticed => false,
+                Departure::Withdrawn if outlives => {
+                    self.remove(id, address);
+                    true
+                }
+                Departure::UnlessLast | Departure::Withdrawn => self.withdraw(id),
+                Departure::Misnamed => {
+                    self.tell_removed(unused_id(&self.local), address);
+                    true
+                }
+            };
             self.manage_paths(Occasion::AddressDown { id, left });
         }
         self.push();
         self.housekeep();
     }
 
-    /// Closes the subflows from a local address and tells the peer on another one that it is gone, where the peer knows of it. False: no other
-    /// works, and nothing is done.
+    /// Closes the subflows from a local address and tells the peer on another one that it is gone. False: no other works, and nothing is done.
     fn withdraw(&mut self, id: u8) -> bool {
-        let Some(address) = self
-            .local
-            .iter()
-            .find(|local| local.id == id)
-            .map(|local| local.address)
-        else {
+        let Some(local) = self.local.iter().find(|local| local.id == id) else {
             return false;
         };
-        if self.session.multipath.is_none() || !self.works_without(address) {
-            return false;
+        let address = local.address;
+        let elsewhere = |subflow: usize| {
+            self.subflows[subflow].tuple.local.ip() != address && self.works(subflow)
+        };
+        let leaves = self.session.multipath.is_some() && (0..self.subflows.len()).any(elsewhere);
+        if leaves {
+            self.remove(id, address);
+        }
+        leaves
+    }
+
+    /// Closes the subflows from a local address, and tells the peer that it is gone, where the peer knows of it.
+    fn remove(&mut self, id: u8, address: IpAddr) {
+        if self.session.multipath.is_none() {
+            return;
         }
         let from = |own: &Subflow| own.tuple.local.ip() == address && own.is_open();
         let all = self.subflows.iter().enumerate();
@@ -448,8 +471,14 @@ impl Connection {
             .filter(|(_, own)| from(own))
             .map(|(subflow, _)| subflow)
             .collect();
-        let announced = id != 0 && self.announced.contains(&id);
         let finishes = self.shared.config.profile.finishes_withdrawn_subflows();
+        // The kernel's list has the first subflow after its end, too (`mptcp_pm_has_subflow_saddr`).
+        let known = id == 0 || self.announced.contains(&id) || !leaving.is_empty();
+        self.announced.retain(|other| *other != id);
+        self.pending_add_addrs.retain(|other| other.id != id);
+        if finishes && known {
+            self.tell_removed(id, address);
+        }
         for &subflow in &leaving {
             self.shared.counters.increment(Mib::MPTcpExtRmSubflow);
             if finishes {
@@ -459,22 +488,31 @@ impl Connection {
                 self.close_subflow(subflow);
             }
         }
-        self.announced.retain(|other| *other != id);
-        self.pending_add_addrs.retain(|other| other.id != id);
-        if announced || !leaving.is_empty() || !finishes {
-            self.shared.counters.increment(Mib::MPTcpExtRmAddrTx);
-            self.send_option(MptcpOption::RemoveAddr {
-                address_ids: vec![id],
-            });
+        if !finishes {
+            self.tell_removed(id, address);
         }
-        true
     }
 
-    /// Some subflow from another address carries data.
-    fn works_without(&self, address: IpAddr) -> bool {
-        (0..self.subflows.len()).any(|subflow| {
-            self.subflows[subflow].tuple.local.ip() != address && self.works(subflow)
-        })
+    /// Tells the peer that an address is gone: on a subflow from another one, if any works (`mptcp_pm_addr_send_ack_avoid_list`).
+    fn tell_removed(&mut self, id: u8, address: IpAddr) {
+        if self.session.multipath.is_none() {
+            return;
+        }
+        let elsewhere = |subflow: &usize| self.subflows[*subflow].tuple.local.ip() != address;
+        let option = MptcpOption::RemoveAddr {
+            address_ids: vec![id],
+        };
+        let all = || 0..self.subflows.len();
+        let subflow = all()
+            .find(|subflow| elsewhere(subflow) && self.works(*subflow))
+            .or_else(|| all().find(|&subflow| self.works(subflow)))
+            .or_else(|| {
+                all().find(|&subflow| self.subflows[subflow].reaches(&self.paths[subflow]))
+            });
+        if let Some(subflow) = subflow {
+            self.shared.counters.increment(Mib::MPTcpExtRmAddrTx);
+            self.send_option_on(subflow, option);
+        }
     }
 
     pub(super) fn next_announcement(&self) -> Nanos {
@@ -484,4 +522,10 @@ impl Connection {
             .min()
             .unwrap_or(NEVER)
     }
+}
+
+/// The number that the first address has among the host's, and no other in the connection.
+fn unused_id(local: &[LocalAddress]) -> u8 {
+    let unused = |id: &u8| local.iter().all(|local| local.id != *id);
+    (1..=u8::MAX).find(unused).unwrap_or(0)
 }

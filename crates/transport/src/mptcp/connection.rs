@@ -95,7 +95,7 @@ fn fills_queues(config: &Config, scheduler: &dyn Scheduler) -> bool {
 
 impl Connection {
     fn new(host: Accept, tuple: Tuple, client: bool, now: Nanos) -> Result<Self, RegistryError> {
-        let local = host.joinable_addresses(tuple.local.ip());
+        let mut local = host.joinable_addresses(tuple.local.ip());
         let Accept {
             config,
             algorithms,
@@ -116,6 +116,10 @@ impl Connection {
             client,
         };
         let scheduler = algorithms.scheduler(&config)?;
+        let path_manager = algorithms.path_manager(&config)?;
+        for own in &mut local {
+            own.backup &= path_manager.ranks(own.address);
+        }
         let mut connection = Self {
             shared: Shared::new(config.clone(), now),
             session,
@@ -125,7 +129,7 @@ impl Connection {
             data_timer: DataTimer::new(&config),
             scheduler,
             rescuer: algorithms.rescuer(&config)?,
-            path_manager: algorithms.path_manager(&config)?,
+            path_manager,
             ready_at: None,
             path_manager_at: NEVER,
             occasions: Vec::new(),

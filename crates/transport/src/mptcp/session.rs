@@ -133,6 +133,12 @@ pub(super) struct Session {
 }
 
 impl Session {
+    /// The peer has not confirmed MPTCP.
+    pub fn is_unconfirmed(&self) -> bool {
+        let multipath = self.multipath.as_ref();
+        multipath.is_some_and(|multipath| !multipath.confirmed)
+    }
+
     /// The first segment's option is MP_CAPABLE with both keys, longer than a short DSS (RFC 8684 section 3.1): by how much.
     pub fn first_segment_excess(&self) -> u32 {
         match &self.multipath {

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use super::session::Join;
+use crate::path::Path;
 use crate::tcp::{Socket, State};
 use crate::{Nanos, Tuple};
 
@@ -46,6 +47,11 @@ pub struct Subflow {
 }
 
 impl Subflow {
+    /// Its peer hears what it sends.
+    pub(super) fn reaches(&self, path: &Path) -> bool {
+        path.established && self.socket.state.synchronised()
+    }
+
     pub(super) fn new(tuple: Tuple, ids: (u8, u8), socket: Socket, join: Option<Join>) -> Self {
         Self {
             tuple,

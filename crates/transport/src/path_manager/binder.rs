@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Action, Pair, PathManager, PathManagerEntry, PmView};
+use super::{Action, Departure, LocalAddress, Pair, PathManager, PathManagerEntry, PmView};
 use crate::registry::Parameter;
 
 /// Implemented from what `mptcp_binder.c` does with loose source routes (RFC 791 section 3.1). The network takes the gateways as waypoints;
@@ -57,5 +57,9 @@ impl PathManager for Binder {
             .drain(..)
             .map(|list| Action::OpenVia(first, list))
             .collect()
+    }
+    /// It hears of no interface (mptcp.org registers for them in `mptcp_fullmesh.c` alone).
+    fn departure(&self, _of: &LocalAddress) -> Departure {
+        Departure::Unnoticed
     }
 }

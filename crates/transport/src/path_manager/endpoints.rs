@@ -3,7 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::{
-    Action, LocalAddress, Occasion, Pair, PathManager, PathManagerEntry, PmView, RemoteAddress,
+    Action, Departure, LocalAddress, Occasion, Pair, PathManager, PathManagerEntry, PmView,
+    RemoteAddress,
 };
 use crate::registry::Parameter;
 
@@ -394,6 +395,19 @@ impl Endpoints {
             .collect()
     }
 
+    /// It has a task for an address. Others are no endpoints, or such as engine `linux` has for their priority alone.
+    fn manages(&self, address: IpAddr) -> bool {
+        let Flags {
+            subflow,
+            fullmesh,
+            signal,
+        } = self.flags;
+        match self.chosen.is_empty() {
+            true => subflow || fullmesh || signal,
+            false => self.chosen.iter().any(|it| it.address == address),
+        }
+    }
+
     fn for_subflows(&self, id: u8, view: &PmView) -> bool {
         let Some(local) = view.local.iter().find(|local| local.id == id) else {
             return false;
@@ -436,7 +450,12 @@ impl PathManager for Endpoints {
                 }
             }
             // `mptcp_nl_add_subflow_or_signal_addr`
-            Occasion::AddressUp(_) => self.use_addresses(&mut opening),
+            Occasion::AddressUp(id) => {
+                let back = view.local.iter().find(|local| local.id == id);
+                if back.is_some_and(|local| self.manages(local.address)) {
+                    self.use_addresses(&mut opening);
+                }
+            }
             // `mptcp_nl_remove_subflow_and_signal_addr`, `__mark_subflow_endp_available`
             Occasion::AddressDown { id, left } => {
                 let before = self.tried.len();
@@ -457,6 +476,21 @@ impl PathManager for Endpoints {
     fn listens(&self, at: SocketAddr) -> bool {
         let own = |it: &Endpoint| it.address == at.ip() && it.port == Some(at.port());
         self.chosen.iter().any(own)
+    }
+
+    /// What `ip mptcp endpoint delete` does: the first address has the connection's id once any address was used
+    /// (`mptcp_endp_get_local_id`, `mptcp_mpc_endpoint_setup`).
+    fn departure(&self, of: &LocalAddress) -> Departure {
+        match self.manages(of.address) {
+            false => Departure::Unnoticed,
+            true if of.id == 0 && !self.begun => Departure::Misnamed,
+            true => Departure::Withdrawn,
+        }
+    }
+
+    /// `mptcp_pm_nl_is_backup`, `mptcp_pm_nl_set_flags`
+    fn ranks(&self, address: IpAddr) -> bool {
+        self.chosen.is_empty() || self.chosen.iter().any(|it| it.address == address)
     }
 
     /// `mptcp_pm_allow_new_subflow`

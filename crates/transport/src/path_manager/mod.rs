@@ -106,6 +106,19 @@ impl PmView<'_> {
     }
 }
 
+/// What a path manager makes of an address of its host whose interface goes down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// Nothing: subflows from there go on trying, as TCP's do.
+    Unnoticed,
+    /// It is withdrawn as long as subflows from elsewhere work, and unnoticed otherwise.
+    UnlessLast,
+    /// It is withdrawn and its subflows end, the last one, too, where a connection outlives it.
+    Withdrawn,
+    /// The peer is told of another id than its subflows have, so that none ends.
+    Misnamed,
+}
+
 /// What a path manager wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -152,6 +165,16 @@ pub trait PathManager: Send {
     /// Whether joins are taken at an address and port where no server listens.
     fn listens(&self, _at: SocketAddr) -> bool {
         false
+    }
+
+    /// What becomes of an address of the host as its interface goes down, before it does.
+    fn departure(&self, _of: &LocalAddress) -> Departure {
+        Departure::UnlessLast
+    }
+
+    /// Whether an address of the host has a priority of its own; if not, it is no backup, whatever its interface is.
+    fn ranks(&self, _address: IpAddr) -> bool {
+        true
     }
 
     /// When it wants to be asked again at the latest, counted as [`PmView::now`]; a time that has passed counts for nothing.

@@ -1,6 +1,6 @@
 //! Several subflows between the same two addresses.
 
-use super::{Action, Pair, PathManager, PathManagerEntry, PmView};
+use super::{Action, Departure, LocalAddress, Pair, PathManager, PathManagerEntry, PmView};
 use crate::registry::Parameter;
 
 pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
@@ -41,5 +41,9 @@ impl PathManager for NDiffPorts {
         (present..self.subflows)
             .map(|_| Action::Open(first))
             .collect()
+    }
+    /// It hears of no interface (mptcp.org registers for them in `mptcp_fullmesh.c` alone).
+    fn departure(&self, _of: &LocalAddress) -> Departure {
+        Departure::Unnoticed
     }
 }

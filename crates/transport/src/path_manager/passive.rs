@@ -1,6 +1,6 @@
 //! The path manager that does nothing of its own accord.
 
-use super::{Action, PathManager, PathManagerEntry, PmView};
+use super::{Action, Departure, LocalAddress, PathManager, PathManagerEntry, PmView};
 use crate::registry::no_parameters;
 
 pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
@@ -16,5 +16,9 @@ struct Passive;
 impl PathManager for Passive {
     fn manage(&mut self, _view: &PmView) -> Vec<Action> {
         Vec::new()
+    }
+    /// It hears of no interface (mptcp.org registers for them in `mptcp_fullmesh.c` alone).
+    fn departure(&self, _of: &LocalAddress) -> Departure {
+        Departure::Unnoticed
     }
 }

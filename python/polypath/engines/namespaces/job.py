@@ -11,7 +11,7 @@ from typing import Any
 from polypath.engines.base import Captures, EngineError
 from polypath.engines.namespaces import applications, commands, paths
 from polypath.engines.namespaces.kernel import Kernel
-from polypath.engines.namespaces.paths import Endpoint
+from polypath.engines.namespaces.paths import Endpoint, Paths
 from polypath.engines.namespaces.setup import Setup
 from polypath.engines.namespaces.topology import End, Network, namespace
 from polypath.engines.namespaces.wires import Wires, changes
@@ -141,20 +141,19 @@ class Job:
         if action["up"] == (end not in self._down):
             return None
         self._down ^= {end}
-        table = self.network.nodes[end.node]
         device = self.network.device(end)
-        if end in self._down and not self._others_up(end):
-            # As in the simulator: without another address its subflows go on trying.
+        of_host = self._paths(end.node)
+        if end in self._down and of_host.keeps_last and not self._others_up(end):
             self._kept.add(end)
-        endpoints = self._endpoints(end) if table["stack"] and end not in self._kept else []
+        leaving = [each for each in self._endpoints(end) if each.leaves and end not in self._kept]
         if end not in self._kept:
             self._require_endpoints(end.node)
         if action["up"]:
             self._kept.discard(end)
             up = f"link set {device} up"
-            lines = [up, *self.setup.revival[end], *(endpoint.add() for endpoint in endpoints)]
+            lines = [up, *self.setup.revival[end], *(endpoint.add() for endpoint in leaving)]
         else:
-            lines = [*(endpoint.delete() for endpoint in endpoints), f"link set {device} down"]
+            lines = [*(endpoint.delete() for endpoint in leaving), f"link set {device} down"]
         name = f"event-{number}.batch"
         self.files[name] = "\n".join(lines) + "\n"
         if end.node not in self.wires.nodes:
@@ -177,9 +176,14 @@ class Job:
     def _others_up(self, end: End) -> bool:
         return any(other != end and other not in self._down for other in self.network.ends(end.node))
 
+    def _paths(self, node: int) -> Paths:
+        """Those of a host; a router has none."""
+        routes = not self.network.nodes[node]["stack"]
+        return Paths(0) if routes else paths.of_host(self.network, self.kernel, node)
+
     def _endpoints(self, end: End) -> list[Endpoint]:
         """Those of an interface, with the priority that it has by now."""
-        endpoints = paths.of_host(self.network, self.kernel, end.node).endpoints.get(end, [])
+        endpoints = self._paths(end.node).endpoints.get(end, [])
         backup = self._backups.get(end)
         return endpoints if backup is None else [endpoint.with_backup(backup) for endpoint in endpoints]
 
@@ -187,9 +191,11 @@ class Job:
         end = End(action["node"], action["interface"])
         self._require_endpoints(end.node)
         self._backups[end] = action["backup"]
-        if end in self._down - self._kept:  # it has no endpoints to change; those that it gets are as asked for here
+        # Those that have left return as asked for here.
+        gone = end in self._down - self._kept
+        endpoints = [each for each in self._endpoints(end) if not (gone and each.leaves)]
+        if not endpoints:
             return None
-        endpoints = self._endpoints(end)
         name = f"event-{number}.batch"
         self.files[name] = "\n".join(endpoint.backup(action["backup"]) for endpoint in endpoints) + "\n"
         return f"ip -n {namespace(end.node)} -force -batch {name}"

@@ -27,6 +27,8 @@ class Endpoint:
     port: str = ""
     #: Where the order matters, as the kernel's list has it.
     place: int = 0
+    #: It goes and returns with its interface.
+    leaves: bool = True
 
     def add(self) -> str:
         where = f"id {self.number} dev {self.device}"
@@ -55,6 +57,8 @@ class Paths:
     #: Options of the path manager in user space (programs/paths.c); none: the kernel's own is in charge.
     userspace: str = ""
     accepted: int = _MOST_ADDRESSES
+    #: The last interface that is up keeps its endpoints as it goes down, and its subflows go on trying.
+    keeps_last: bool = True
 
     def commands(self) -> list[str]:
         """Lines for `ip -batch`."""
@@ -96,14 +100,18 @@ def _passive(network: Network, kernel: Kernel, node: int, parameters: Mapping[st
 
 
 def _followed(network: Network, kernel: Kernel, node: int) -> Paths:
-    """Nothing is opened or announced. Where interfaces change or are backups, their addresses are endpoints without a
-    task: only of endpoints does the kernel send MP_PRIO and REMOVE_ADDR, close the subflows, and answer MP_JOIN with
-    the backup flag (`mptcp_pm_is_backup`)."""
+    """Nothing is opened or announced. Where interfaces are or become backups, their addresses are endpoints without a
+    task: only of endpoints does the kernel send MP_PRIO and answer MP_JOIN with the backup flag
+    (`mptcp_pm_is_backup`). They outlast their interfaces, since nobody looks after them."""
     plan = network.plan
+    actions = (event["action"] for event in plan["events"])
     backups = any(interface["backup"] for interface in network.nodes[node]["interfaces"])
-    if backups or "clients" in plan or any(event["action"].get("node") == node for event in plan["events"]):
-        return _endpoints(network, kernel, node, ())
-    return Paths(kernel.most_subflows)
+    changes = any(action["kind"] == "priority" and action["node"] == node for action in actions)
+    if not (backups or changes or "clients" in plan):
+        return Paths(kernel.most_subflows)
+    paths = _endpoints(network, kernel, node, ())
+    kept = {end: [replace(each, leaves=False) for each in group] for end, group in paths.endpoints.items()}
+    return replace(paths, endpoints=kept)
 
 
 def clients(plan: Mapping[str, Any]) -> set[int]:
@@ -183,6 +191,7 @@ def _kernel(network: Network, kernel: Kernel, node: int, parameters: Mapping[str
             f" has subflows = {paths.subflows}"
         )
     paths.accepted = int(parameters.get("add_addr_accepted", 0))
+    paths.keeps_last = False
     return paths
 
 

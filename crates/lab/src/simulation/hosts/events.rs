@@ -60,6 +60,11 @@ impl Hosts {
             Action::Migrate { to, .. } => addresses(to),
             _ => Vec::new(),
         };
+        // Path managers take leave before their interface goes down, as those do who delete endpoints of the kernel.
+        let leaves = matches!(action, Action::Interface { up: false, .. });
+        if leaves {
+            world.let_send(node, interface, true);
+        }
         for index in 0..self.endpoints.len() {
             if self.endpoints[index].node != node {
                 continue;
@@ -70,6 +75,9 @@ impl Hosts {
                 }
             }
             self.follow_up(world, index);
+        }
+        if leaves {
+            world.let_send(node, interface, false);
         }
     }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use polypath_net::{ChannelId, Occurrence, Output, TimerId};
+use polypath_net::{Change, ChannelId, Occurrence, Output, TimerId};
 use polypath_trace::Recording;
 use polypath_transport::Nanos;
 
@@ -25,7 +25,7 @@ use crate::control::Choosers;
 use crate::endpoint::Endpoint;
 use crate::flow::Body;
 use crate::middlebox::MiddleboxReport;
-use crate::plan::{Plan, Routing, Stacks};
+use crate::plan::{Attachment, Plan, Routing, Stacks};
 use crate::qlog::Qlogs;
 use crate::record::Recorder;
 use crate::spreading::Spreading;
@@ -229,6 +229,25 @@ impl World {
         let switching = self.switching.as_mut();
         switching
             .is_some_and(|switching| switching.controller_sends(&mut self.net, datapath, bytes))
+    }
+
+    /// Whether an interface sends, from now on.
+    pub fn let_send(&mut self, node: usize, interface: usize, up: bool) {
+        let is = |end: Attachment| (end.node, end.interface) == (node, interface);
+        let mut links = self.plan.links.iter().zip(&self.net.channels);
+        let out = links.find_map(|(link, &(forward, backward))| {
+            let back = is(link.b).then_some(backward);
+            is(link.a).then_some(forward).or(back)
+        });
+        let change = Change {
+            sender_up: Some(up),
+            ..Change::default()
+        };
+        if let Some(channel) = out {
+            // The plan's own changes, which were checked, say the same.
+            let net = &mut self.net;
+            let _ = (net.network).apply(channel, &change, &mut net.captures);
+        }
     }
 
     /// Records how links, switches and endpoints stand.

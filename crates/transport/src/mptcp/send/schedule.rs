@@ -375,7 +375,8 @@ impl Connection {
     /// The oldest reinjection still of use, else new data, if the window admits any.
     fn next_to_send(&mut self) -> Option<Next> {
         while let Some(&(offset, len)) = self.send.reinject.front() {
-            if self.may_fall_back() {
+            // What is repeated there would be new data to a peer that fell back.
+            if self.subflows.len() == 1 && self.session.is_unconfirmed() {
                 break;
             }
             let end = offset + u64::from(len);
@@ -410,12 +411,6 @@ impl Connection {
             carried: PathSet::default(),
             reinjection: false,
         })
-    }
-
-    /// The only subflow of a peer that has not confirmed MPTCP: what is repeated there would be new data to one that fell back.
-    fn may_fall_back(&self) -> bool {
-        let multipath = self.session.multipath.as_ref();
-        self.subflows.len() == 1 && multipath.is_some_and(|multipath| !multipath.confirmed)
     }
 
     pub(super) fn view<'a>(

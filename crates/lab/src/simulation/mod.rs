@@ -169,9 +169,10 @@ impl Simulation {
         if self.ended {
             return Ok(Step::Over);
         }
+        let observed = self.world.is_observed();
         for _ in 0..OUTPUTS_A_STEP {
             // Apart, so that what an observed network gives is not moved.
-            let output = if self.world.is_observed() {
+            let output = if observed {
                 self.world.poll_observed(until)
             } else {
                 match self.world.poll(until, self.hosts.endpoints()) {

@@ -274,7 +274,7 @@ impl Hosts {
             at_end,
         );
         let (told, sends) = match endpoint.tcp_mut() {
-            Some(it) => (!it.events().is_empty(), !it.transmits().is_empty()),
+            Some(it) => (!it.events().is_empty(), it.has_transmits()),
             None => (false, false),
         };
         if called && self.apps.rouses() {
@@ -300,25 +300,9 @@ impl Hosts {
         }
     }
 
-    /// As [`call_session`], with what follows for others' applications.
-    pub(super) fn tell_session(
-        &mut self,
-        world: &mut World,
-        index: usize,
-        came: Came,
-        established: bool,
-        at_end: bool,
-    ) {
-        let end = (index, &mut self.endpoints[index]);
-        let called = call_session(end, &mut self.apps, world, came, established, at_end);
-        if called && self.apps.rouses() {
-            self.rouse(world);
-        }
-    }
-
     /// Calls the clients of applications that another application has news for.
     #[cold]
-    fn rouse(&mut self, world: &mut World) {
+    pub(super) fn rouse(&mut self, world: &mut World) {
         let now = world.net.now();
         for application in self.apps.take_roused() {
             if let Some(client) = self.apps[application].endpoint {
@@ -346,44 +330,31 @@ impl Hosts {
 
     #[inline(always)]
     fn transmit_one(&mut self, world: &mut World, index: usize, transmit: &mut Transmit) {
-        let (subflow, purpose) = (transmit.subflow, transmit.purpose);
-        let flow = self.flow_of(world, index, subflow);
+        let endpoint = &self.endpoints[index];
+        match (endpoint.flows.get(transmit.subflow), endpoint.tcp()) {
+            (Some(&flow), Some(connection)) if !self.looks_at_segments => {
+                if !put_on_route(connection, world, flow, transmit) {
+                    self.transmit_to_queue(world, index, flow, taken(transmit));
+                }
+            }
+            _ => self.transmit_first(world, index, transmit),
+        }
+    }
+
+    /// As [`Hosts::transmit_one`], for the first segment of a subflow, and where segments are looked at.
+    #[inline(never)]
+    fn transmit_first(&mut self, world: &mut World, index: usize, transmit: &mut Transmit) {
+        let flow = self.flow_of(world, index, transmit.subflow);
         if self.looks_at_segments {
             self.record_segment(world, index, transmit);
         }
-        let endpoint = &self.endpoints[index];
-        let Some(connection) = endpoint.tcp() else {
+        let Some(connection) = self.endpoints[index].tcp() else {
             transmit.segment = Segment::default();
             return;
         };
-        let segment = &transmit.segment;
-        let capable = connection.ecn_capable(subflow, segment, purpose);
-        let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
-        let flow_state = world.net.flow_mut(flow);
-        let route = flow_state.route;
-        if route.is_none() && !flow_state.here {
-            let transmit = Transmit {
-                segment: std::mem::take(&mut transmit.segment),
-                ..*transmit
-            };
-            return self.transmit_to_queue(world, index, flow, transmit);
+        if !put_on_route(connection, world, flow, transmit) {
+            self.transmit_to_queue(world, index, flow, taken(transmit));
         }
-        flow_state.sent = flow_state.sent.wrapping_add(1);
-        let identification = flow_state.sent;
-        let len =
-            ip_header_len(flow_state.source) + header_len(segment) as u32 + segment.payload.len;
-        let make = || Body {
-            identification,
-            altered: false,
-            purpose,
-            // What has a destructor is taken, and the rest copied, so that nothing is left to be written.
-            content: Content::Tcp(Segment {
-                rare: transmit.segment.rare.take(),
-                sack: std::mem::take(&mut transmit.segment.sack),
-                ..transmit.segment
-            }),
-        };
-        world.dispatch_made(route, len, flow, ecn, make);
     }
 
     /// Records a segment that leaves, unless the host's queue gives it back.
@@ -509,9 +480,51 @@ impl Hosts {
     }
 }
 
+/// A transmit with its segment, of which it keeps nothing that is owned.
+fn taken(transmit: &mut Transmit) -> Transmit {
+    Transmit {
+        segment: std::mem::take(&mut transmit.segment),
+        ..*transmit
+    }
+}
+
+/// Puts a segment on its flow's route. False: that has none of its own.
+#[inline(always)]
+fn put_on_route(
+    connection: &Connection,
+    world: &mut World,
+    flow: u32,
+    transmit: &mut Transmit,
+) -> bool {
+    let (segment, purpose) = (&transmit.segment, transmit.purpose);
+    let capable = connection.ecn_capable(transmit.subflow, segment, purpose);
+    let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
+    let state = world.net.flow_mut(flow);
+    let route = state.route;
+    if route.is_none() && !state.here {
+        return false;
+    }
+    state.sent = state.sent.wrapping_add(1);
+    let identification = state.sent;
+    let len = ip_header_len(state.source) + header_len(segment) as u32 + segment.payload.len;
+    let make = || Body {
+        identification,
+        altered: false,
+        purpose,
+        // What has a destructor is taken, and the rest copied, so that nothing is left to be written.
+        content: Content::Tcp(Segment {
+            rare: transmit.segment.rare.take(),
+            sack: std::mem::take(&mut transmit.segment.sack),
+            ..transmit.segment
+        }),
+    };
+    world.dispatch_made(route, len, flow, ecn, make);
+    true
+}
+
 /// Lets an endpoint's application know of what came, if it is news. True: it was called.
 #[inline(always)]
-fn call_session(
+pub(super) fn call_session(
     (index, endpoint): (usize, &mut Endpoint),
     apps: &mut Apps,
     world: &mut World,

@@ -125,7 +125,7 @@ impl Hosts {
             return false;
         };
         let endpoint = &self.endpoints[endpoint as usize];
-        let binds = |connection: &Connection| connection.binds_subflows();
+        let binds = |connection: &Connection| connection.config().profile.binds_subflows();
         subflow > 0
             && endpoint.side == Side::Client
             && endpoint.tcp().is_some_and(binds)

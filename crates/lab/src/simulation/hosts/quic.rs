@@ -7,7 +7,7 @@ use polypath_transport::{Purpose, Tuple};
 use polypath_wire::quic::Datagram;
 
 use super::Hosts;
-use super::connections::{Came, Stream};
+use super::connections::{Came, Stream, call_session};
 use crate::carrier::Carrier;
 use crate::flow::{Body, Content, DATAGRAM_HEADER, End, Sealed, ip_header_len};
 use crate::names::Names;
@@ -68,24 +68,36 @@ impl Hosts {
     #[inline(never)]
     pub(super) fn follow_up_quic(&mut self, world: &mut World, index: usize) {
         let now = world.net.now();
-        let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection else {
+        let endpoint = &mut self.endpoints[index];
+        let Some(Carrier::Quic(connection)) = &mut endpoint.connection else {
             return;
         };
         let frames = self.room.frames.get_or_insert_default();
         let news = connection.read(now, frames);
         let (established, at_end) = connection.standing();
-        if news {
-            self.hand_over(world, index, established, at_end);
-        } else {
-            let came = Came {
+        let came = match news {
+            true => Came {
+                bytes: frames.streams.iter().map(|stream| stream.1).sum(),
+                frames: Some(&mut *frames),
+            },
+            false => Came {
                 bytes: 0,
                 frames: None,
-            };
-            self.tell_session(world, index, came, established, at_end);
+            },
+        };
+        let end = (index, &mut *endpoint);
+        let called = call_session(end, &mut self.apps, world, came, established, at_end);
+        if news {
+            endpoint
+                .received
+                .add(std::mem::take(&mut frames.taken), now);
+            frames.streams.clear();
+            frames.datagrams.clear();
         }
-        if let Some(Carrier::Quic(connection)) = &self.endpoints[index].connection
-            && connection.has_events()
-        {
+        if called && self.apps.rouses() {
+            self.rouse(world);
+        }
+        if self.endpoints[index].quic().is_some_and(Quic::has_events) {
             self.tell_events(world, index);
         }
         self.transmit_quic(world, index);
@@ -98,24 +110,6 @@ impl Hosts {
         if let Some(deadline) = endpoint.quic().map(Quic::deadline) {
             world.net.call_at(endpoint, deadline);
         }
-    }
-
-    /// Hands what a connection brought to its application.
-    fn hand_over(&mut self, world: &mut World, index: usize, established: bool, at_end: bool) {
-        let Some(mut frames) = self.room.frames.take() else {
-            return;
-        };
-        let came = Came {
-            bytes: frames.streams.iter().map(|stream| stream.1).sum(),
-            frames: Some(&mut frames),
-        };
-        self.tell_session(world, index, came, established, at_end);
-        let taken = std::mem::take(&mut frames.taken);
-        let now = world.net.now();
-        self.endpoints[index].received.add(taken, now);
-        frames.streams.clear();
-        frames.datagrams.clear();
-        self.room.frames = Some(frames);
     }
 
     /// A datagram came to the end of its flow.
@@ -272,7 +266,10 @@ impl Hosts {
         let Some(own) = connection.own_mut() else {
             return self.transmit_bytes(world, index);
         };
-        world.qlogs().with(index, |log| log.notice(own, now));
+        let logs = world.qlogs().active();
+        if logs {
+            world.qlogs().with(index, |log| log.notice(own, now));
+        }
         if own.transmits().is_empty() {
             if world.net.captures().active() {
                 self.log_secrets(world, index);
@@ -282,18 +279,20 @@ impl Hosts {
         let mut departing = std::mem::take(&mut self.room.departing);
         std::mem::swap(own.transmits(), &mut departing);
         own.spares().replenish(&mut self.room.spares);
-        world.qlogs().with(index, |log| {
-            departing
-                .iter()
-                .try_for_each(|each| log.sent(own, each.path, each.len, &each.datagram, now))
-        });
+        if logs {
+            world.qlogs().with(index, |log| {
+                departing
+                    .iter()
+                    .try_for_each(|each| log.sent(own, each.path, each.len, &each.datagram, now))
+            });
+        }
         let (seals, real) = (connection.seals(), connection.real());
         // A capture has the secrets before the packets that they decrypt.
         if world.net.captures().active() {
             self.log_secrets(world, index);
         }
         self.endpoints.number_paths(index);
-        if self.plan.record.segments {
+        if self.looks_at_segments && self.plan.record.segments {
             let endpoint = &self.endpoints[index];
             for sent in &departing {
                 let number = endpoint.number(sent.path);

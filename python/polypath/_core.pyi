@@ -146,6 +146,136 @@ class PathManagerView:
         """
 
 @final
+class ControlledPath:
+    """The path that a congestion control is of. `cwnd`, `ssthresh` and `pacing_rate` can be set; what else it reads is
+    as of `Path`."""
+
+    cwnd: int
+    """Congestion window, in packets of `mss` bytes: at least 1."""
+    ssthresh: int | None
+    """Slow-start threshold in packets; None: not known yet."""
+    pacing_rate: float
+    """Bytes a second at which the path is paced, where the class says `paces = True`."""
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All paths of the connection as they are now, this one at `index`: for coupled controls."""
+    @property
+    def multipath(self) -> bool:
+        """The connection is one of Multipath TCP or Multipath QUIC, even if it has only this path."""
+    @property
+    def in_slow_start(self) -> bool:
+        """`cwnd` is below `ssthresh`."""
+    @property
+    def between_losses(self) -> int:
+        """Bytes acknowledged between the last two losses or since the last, whichever is more (OLIA's l_r)."""
+    def slow_start(self, packets: int) -> int:
+        """One packet for each acknowledged, up to `ssthresh` (RFC 5681 section 3.1). Gives the packets left."""
+    def additive_increase(self, per_packet: int, packets: int) -> None:
+        """One packet for every `per_packet` acknowledged (Linux `tcp_cong_avoid_ai`)."""
+    @property
+    def index(self) -> int: ...
+    @property
+    def established(self) -> bool: ...
+    @property
+    def backup(self) -> bool: ...
+    @property
+    def potentially_failed(self) -> bool: ...
+    @property
+    def usable(self) -> bool: ...
+    @property
+    def ready(self) -> bool: ...
+    @property
+    def state(self) -> Literal["Open", "Disorder", "CWR", "Recovery", "Loss"]: ...
+    @property
+    def mss(self) -> int: ...
+    @property
+    def in_flight(self) -> int: ...
+    @property
+    def room(self) -> int: ...
+    @property
+    def paced(self) -> bool: ...
+    @property
+    def queued(self) -> int: ...
+    @property
+    def srtt(self) -> float: ...
+    @property
+    def rttvar(self) -> float: ...
+    @property
+    def min_rtt(self) -> float: ...
+    @property
+    def latest_rtt(self) -> float: ...
+    @property
+    def acked(self) -> int: ...
+
+@final
+class Acknowledgement:
+    """What an acknowledgement brought. Times in seconds."""
+
+    @property
+    def now(self) -> float:
+        """Since the start of the run."""
+    @property
+    def packets(self) -> int:
+        """Newly acknowledged, cumulatively or selectively."""
+    @property
+    def rtt(self) -> float | None:
+        """Of the newest of them, if unambiguous."""
+    @property
+    def cwnd_limited(self) -> bool:
+        """The window, not the application, limited the sender."""
+    @property
+    def una(self) -> int:
+        """Lowest unacknowledged sequence number of the path; of QUIC a count of bytes likewise."""
+    @property
+    def next_seq(self) -> int:
+        """Next sequence number to be sent on the path, for rules that count round trips."""
+
+@final
+class DeliverySample:
+    """What an acknowledgement says of the rate of delivery (draft-ietf-ccwg-bbr section 4.1)."""
+
+    @property
+    def rate(self) -> float | None:
+        """Bytes a second; None where nothing was delivered whose sending was timed."""
+    @property
+    def packets(self) -> int:
+        """Delivered in `interval`."""
+    @property
+    def interval(self) -> float | None: ...
+    @property
+    def prior_delivered(self) -> int:
+        """Packets that had been delivered when the newest of them was sent, for rules that count round trips."""
+    @property
+    def app_limited(self) -> bool:
+        """The application had nothing more to send when it was sent."""
+    @property
+    def delivered(self) -> int:
+        """Packets delivered so far."""
+    @property
+    def lost(self) -> int:
+        """Packets taken for lost so far."""
+    @property
+    def newly_lost(self) -> int: ...
+    @property
+    def in_flight_before(self) -> int:
+        """Packets in flight before this acknowledgement."""
+
+@final
+class Idleness:
+    """How a path sends again that had nothing in flight."""
+
+    @property
+    def now(self) -> float: ...
+    @property
+    def idle(self) -> float:
+        """Seconds since its last transmission."""
+    @property
+    def outdated(self) -> bool:
+        """That was longer than a retransmission timeout (Linux `CA_EVENT_CWND_RESTART`)."""
+    @property
+    def app_limited(self) -> bool: ...
+
+@final
 class Table:
     """Rows of one table, as an Arrow stream (the Arrow PyCapsule interface)."""
 

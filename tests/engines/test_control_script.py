@@ -179,5 +179,5 @@ def test_a_host_that_runs_noq_has_its_own(tmp_path: Path) -> None:
     text = Path(tmp_path / "scenario.toml").read_text().replace("[host.server]", '[host.server]\nstack = "noq"')
     (tmp_path / "scenario.toml").write_text(text)
     assert made is not None
-    with pytest.raises(ScenarioError, match=r"'own\.py:Reno' cannot run on 'server', which runs noq"):
+    with pytest.raises(ScenarioError, match=r"own\.py:Reno' cannot run on 'server', which runs noq"):
         Scenario.load(tmp_path / "scenario.toml")

@@ -128,7 +128,11 @@ def test_what_cannot_be_made_is_said_before_the_run(tmp_path: Path) -> None:
         ('scheduler = "own.py:Own"', "class Own: ...", "own.py:1: class 'Own' has no method 'select(self, view)'"),
         ('scheduler = "own.py:Own"', "def f(:", "own.py:1: invalid syntax"),
         ('path_manager = "own.py:Own"', "class Own: ...", "has no method 'manage(self, view)'"),
-        ('congestion = "own.py:Own"', "class Own: ...", "only schedulers, path managers and controllers can be"),
+        (
+            'congestion = "own.py:Own"',
+            "class Own: ...",
+            "own.py:1: class 'Own' has no method 'on_ack(self, path, ack)'",
+        ),
     ],
 )
 def test_a_wrong_reference_is_an_error_at_its_line(tmp_path: Path, client: str, source: str, expected: str) -> None:

@@ -2,6 +2,7 @@
 
 mod bench;
 mod capture;
+mod control;
 mod live;
 mod panics;
 mod parquet;
@@ -44,6 +45,8 @@ mod _core {
     use crate::bench::{run, works};
     #[pymodule_export]
     use crate::capture::trace;
+    #[pymodule_export]
+    use crate::control::{Acknowledgement, ControlledPath, DeliverySample, Idleness};
     #[pymodule_export]
     use crate::live::carry;
     #[pymodule_export]

@@ -1,4 +1,5 @@
-//! Schedulers, path managers and controllers that are written in Python.
+//! Algorithms that are written in Python: where they come from, what becomes of what they raise; schedulers, path managers and the
+//! routing of controllers.
 //!
 //! What one raises is kept until the run's next step returns; meanwhile it is not asked again.
 
@@ -6,6 +7,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use polypath_lab::transport::congestion::CongestionControl;
 use polypath_lab::transport::path_manager::{Action, Occasion, Pair, PathManager, PmView};
 use polypath_lab::transport::registry::RegistryError;
 use polypath_lab::transport::scheduler::{
@@ -17,6 +19,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
 
+use crate::control::Controller;
 use crate::views;
 
 /// The name under which a plan chooses an algorithm in Python.
@@ -59,11 +62,11 @@ struct Waiting {
 }
 
 impl Fate {
-    fn failed(&self) -> bool {
+    pub fn failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
-    fn fail(&self, failure: Failure) {
+    pub fn fail(&self, failure: Failure) {
         if !self.failed.swap(true, Ordering::Relaxed) {
             *lock(&self.failure) = Some(failure);
         }
@@ -104,12 +107,12 @@ impl Waiting {
 }
 
 /// What Python shows of a value.
-fn shown(value: &Bound<'_, PyAny>) -> String {
+pub fn shown(value: &Bound<'_, PyAny>) -> String {
     value.repr().map_or("?".into(), |text| text.to_string())
 }
 
 /// A whole number, which truth values are not.
-fn whole(value: &Bound<'_, PyAny>) -> Option<i64> {
+pub fn whole(value: &Bound<'_, PyAny>) -> Option<i64> {
     (!value.is_instance_of::<PyBool>())
         .then(|| value.extract().ok())
         .flatten()
@@ -144,6 +147,18 @@ impl Scripts {
 impl Foreign for Scripts {
     fn knows(&self, choice: &Choice) -> bool {
         choice.name == NAME
+    }
+
+    fn congestion(
+        &self,
+        choice: &Choice,
+    ) -> Option<Result<Box<dyn CongestionControl>, RegistryError>> {
+        self.knows(choice).then(|| {
+            let object = self.instance("congestion", choice)?;
+            let fate = self.fate.clone();
+            let made = Python::attach(|py| Controller::new(py, object, fate));
+            Ok(Box::new(made) as Box<dyn CongestionControl>)
+        })
     }
 
     fn scheduler(&self, choice: &Choice) -> Option<Result<Box<dyn Scheduler>, RegistryError>> {

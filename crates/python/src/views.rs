@@ -7,7 +7,7 @@ use polypath_lab::transport::scheduler;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-fn seconds(nanos: u64) -> f64 {
+pub fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
@@ -41,130 +41,168 @@ impl Flow {
     }
 }
 
+/// Gives a class what algorithms in Python read of a path, and `$own`. `$path` is where it has that.
+macro_rules! path_class {
+    ($class:ident, $self:ident => $path:expr, { $($own:tt)* }) => {
+        #[pymethods]
+        impl $class {
+            #[getter]
+            fn index(&self) -> usize {
+                self.index
+            }
+
+            #[getter]
+            fn established(&$self) -> bool {
+                $path.established
+            }
+
+            #[getter]
+            fn backup(&$self) -> bool {
+                $path.backup
+            }
+
+            #[getter]
+            fn potentially_failed(&$self) -> bool {
+                $path.potentially_failed
+            }
+
+            #[getter]
+            fn usable(&$self) -> bool {
+                polypath_lab::transport::scheduler::usable(&$path)
+            }
+
+            #[getter]
+            fn ready(&$self) -> bool {
+                polypath_lab::transport::scheduler::usable(&$path) && polypath_lab::transport::scheduler::ready(&$path)
+            }
+
+            #[getter]
+            fn state(&$self) -> &'static str {
+                state($path.state)
+            }
+
+            #[getter]
+            fn mss(&$self) -> u32 {
+                $path.mss
+            }
+
+            #[getter]
+            fn cwnd(&$self) -> u32 {
+                $path.cwnd
+            }
+
+            #[getter]
+            fn ssthresh(&$self) -> Option<u32> {
+                ($path.ssthresh != INFINITE_SSTHRESH).then_some($path.ssthresh)
+            }
+
+            #[getter]
+            fn in_flight(&$self) -> u32 {
+                $path.in_flight
+            }
+
+            #[getter]
+            fn room(&$self) -> u32 {
+                $path.room()
+            }
+
+            #[getter]
+            fn paced(&$self) -> bool {
+                $path.paced
+            }
+
+            #[getter]
+            fn queued(&$self) -> u64 {
+                $path.queued
+            }
+
+            #[getter]
+            fn pacing_rate(&$self) -> u64 {
+                $path.pacing_rate
+            }
+
+            #[getter]
+            fn srtt(&$self) -> f64 {
+                seconds($path.srtt)
+            }
+
+            #[getter]
+            fn rttvar(&$self) -> f64 {
+                seconds($path.rttvar)
+            }
+
+            #[getter]
+            fn min_rtt(&$self) -> f64 {
+                seconds($path.min_rtt)
+            }
+
+            #[getter]
+            fn latest_rtt(&$self) -> f64 {
+                seconds($path.latest_rtt)
+            }
+
+            #[getter]
+            fn acked(&$self) -> u64 {
+                $path.acked
+            }
+
+            fn __repr__(&$self) -> String {
+                format!(
+                    "{}(index={}, state={}, srtt={:.6}, cwnd={}, in_flight={}, queued={}, backup={}, ready={})",
+                    stringify!($class),
+                    $self.index,
+                    state($path.state),
+                    seconds($path.srtt),
+                    $path.cwnd,
+                    $path.in_flight,
+                    $path.queued,
+                    if $path.backup { "True" } else { "False" },
+                    if polypath_lab::transport::scheduler::usable(&$path) && polypath_lab::transport::scheduler::ready(&$path) { "True" } else { "False" },
+                )
+            }
+
+            $($own)*
+        }
+    };
+}
+
+pub(crate) use path_class;
+
+pub fn state(state: CaState) -> &'static str {
+    match state {
+        CaState::Open => "Open",
+        CaState::Disorder => "Disorder",
+        CaState::Cwr => "CWR",
+        CaState::Recovery => "Recovery",
+        CaState::Loss => "Loss",
+    }
+}
+
 /// A path of a connection at a decision.
 #[pyclass(frozen, module = "polypath._core")]
 pub struct Path {
-    #[pyo3(get)]
     index: usize,
     path: path::Path,
 }
 
-#[pymethods]
 impl Path {
-    #[getter]
-    fn established(&self) -> bool {
-        self.path.established
-    }
-
-    #[getter]
-    fn backup(&self) -> bool {
-        self.path.backup
-    }
-
-    #[getter]
-    fn potentially_failed(&self) -> bool {
-        self.path.potentially_failed
-    }
-
-    #[getter]
-    fn usable(&self) -> bool {
-        scheduler::usable(&self.path)
-    }
-
-    #[getter]
-    fn ready(&self) -> bool {
-        scheduler::usable(&self.path) && scheduler::ready(&self.path)
-    }
-
-    #[getter]
-    fn state(&self) -> &'static str {
-        match self.path.state {
-            CaState::Open => "Open",
-            CaState::Disorder => "Disorder",
-            CaState::Cwr => "CWR",
-            CaState::Recovery => "Recovery",
-            CaState::Loss => "Loss",
+    pub fn new(index: usize, path: &path::Path) -> Self {
+        Self {
+            index,
+            path: path.clone(),
         }
     }
+}
 
-    #[getter]
-    fn mss(&self) -> u32 {
-        self.path.mss
-    }
+path_class!(Path, self => self.path, {});
 
-    #[getter]
-    fn cwnd(&self) -> u32 {
-        self.path.cwnd
-    }
-
-    #[getter]
-    fn ssthresh(&self) -> Option<u32> {
-        (self.path.ssthresh != INFINITE_SSTHRESH).then_some(self.path.ssthresh)
-    }
-
-    #[getter]
-    fn in_flight(&self) -> u32 {
-        self.path.in_flight
-    }
-
-    #[getter]
-    fn room(&self) -> u32 {
-        self.path.room()
-    }
-
-    #[getter]
-    fn paced(&self) -> bool {
-        self.path.paced
-    }
-
-    #[getter]
-    fn queued(&self) -> u64 {
-        self.path.queued
-    }
-
-    #[getter]
-    fn pacing_rate(&self) -> u64 {
-        self.path.pacing_rate
-    }
-
-    #[getter]
-    fn srtt(&self) -> f64 {
-        seconds(self.path.srtt)
-    }
-
-    #[getter]
-    fn rttvar(&self) -> f64 {
-        seconds(self.path.rttvar)
-    }
-
-    #[getter]
-    fn min_rtt(&self) -> f64 {
-        seconds(self.path.min_rtt)
-    }
-
-    #[getter]
-    fn latest_rtt(&self) -> f64 {
-        seconds(self.path.latest_rtt)
-    }
-
-    #[getter]
-    fn acked(&self) -> u64 {
-        self.path.acked
-    }
-
-    fn __repr__(&self) -> String {
-        format!(
-            "Path(index={}, state={}, srtt={:.6}, cwnd={}, in_flight={}, queued={}, backup={}, ready={})",
-            self.index,
-            self.state(),
-            self.srtt(),
-            self.cwnd(),
-            self.in_flight(),
-            self.queued(),
-            if self.backup() { "True" } else { "False" },
-            if self.ready() { "True" } else { "False" },
-        )
-    }
+/// All paths of a connection, for Python.
+pub fn paths(py: Python<'_>, paths: &[path::Path]) -> PyResult<Py<PyTuple>> {
+    let paths = paths.iter().enumerate();
+    let paths: Vec<Py<Path>> = paths
+        .map(|(index, path)| Py::new(py, Path::new(index, path)))
+        .collect::<PyResult<_>>()?;
+    Ok(PyTuple::new(py, paths)?.unbind())
 }
 
 /// A connection at a decision.
@@ -184,16 +222,9 @@ pub struct View {
 
 impl View {
     pub fn new(py: Python<'_>, view: &scheduler::View) -> PyResult<Self> {
-        let paths = view.paths.iter().enumerate().map(|(index, path)| Path {
-            index,
-            path: path.clone(),
-        });
-        let paths: Vec<Py<Path>> = paths
-            .map(|path| Py::new(py, path))
-            .collect::<PyResult<_>>()?;
         Ok(Self {
             now: seconds(view.now),
-            paths: PyTuple::new(py, paths)?.unbind(),
+            paths: paths(py, view.paths)?,
             kind: view.kind.name(),
             offset: view.next.as_ref().map(|next| next.offset),
             length: view.next.as_ref().map_or(0, |next| next.len),

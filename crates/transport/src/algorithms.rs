@@ -16,6 +16,12 @@ pub trait Foreign: Debug + Send + Sync {
     /// Whether a choice is one of its own.
     fn knows(&self, choice: &Choice) -> bool;
 
+    /// The congestion control chosen; nothing where the name is none of its own.
+    fn congestion(
+        &self,
+        choice: &Choice,
+    ) -> Option<Result<Box<dyn CongestionControl>, RegistryError>>;
+
     /// The scheduler chosen; nothing where the name is none of its own.
     fn scheduler(&self, choice: &Choice) -> Option<Result<Box<dyn Scheduler>, RegistryError>>;
 
@@ -31,15 +37,7 @@ pub enum ConfigError {
     Setting(#[from] ModelError),
 }
 
-/// Makes the congestion control that a host's settings name.
-///
-/// # Errors
-/// It or one of its parameters does not exist.
-pub fn congestion(config: &Config) -> Result<Box<dyn CongestionControl>, RegistryError> {
-    congestion::REGISTRY.make(&config.congestion.name, &config.congestion.parameters)
-}
-
-/// Makes the schedulers and path managers that a host's settings name.
+/// Makes the algorithms that a host's settings name.
 #[derive(Clone, Debug, Default)]
 pub struct Algorithms {
     /// Asked before the registries.
@@ -52,6 +50,16 @@ impl Algorithms {
         Self {
             foreign: Some(foreign),
         }
+    }
+
+    /// # Errors
+    /// The congestion control or one of its parameters does not exist.
+    pub fn congestion(&self, config: &Config) -> Result<Box<dyn CongestionControl>, RegistryError> {
+        let chosen = &config.congestion;
+        let foreign = self.foreign.as_ref();
+        foreign
+            .and_then(|foreign| foreign.congestion(chosen))
+            .unwrap_or_else(|| congestion::REGISTRY.make(&chosen.name, &chosen.parameters))
     }
 
     /// # Errors
@@ -92,7 +100,7 @@ impl Algorithms {
     /// # Errors
     /// The first that is not.
     pub fn check(&self, config: &Config) -> Result<(), ConfigError> {
-        congestion(config)?;
+        self.congestion(config)?;
         self.scheduler(config)?;
         self.path_manager(config)?;
         Ok(config.within_bounds()?)

@@ -43,3 +43,28 @@ impl Ways {
         Some(known.first() == Some(&source))
     }
 }
+
+/// What the paths of a connection leave their host by.
+#[derive(Debug)]
+pub(crate) struct Egress {
+    /// Longest packets of interfaces that take shorter ones than the host.
+    mtus: Vec<(IpAddr, u32)>,
+    ports: Ports,
+}
+
+impl Egress {
+    pub fn new(mtus: Vec<(IpAddr, u32)>, ports: Ports) -> Self {
+        Self { mtus, ports }
+    }
+
+    /// The longest packet that leaves from an address, on a host that takes `most`.
+    pub fn mtu(&self, local: IpAddr, most: u32) -> u32 {
+        let interface = self.mtus.iter().find(|(address, _)| *address == local);
+        interface.map_or(most, |(_, mtu)| most.min(*mtu))
+    }
+
+    /// A port that no other path of this host has.
+    pub fn next_port(&self) -> u16 {
+        self.ports.next()
+    }
+}

@@ -1,4 +1,4 @@
-"""Running what a plan carries in Python: schedulers and path managers, and where in their files they failed."""
+"""Running what a plan carries in Python: its algorithms, and where in their files they failed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ class Loader:
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         try:
             exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)
-            return getattr(module, name)(**arguments)
+            made = getattr(module, name)(**arguments)
+            if kind == "congestion":
+                _require_growth(made, name)
+            return made
         except KeyboardInterrupt:
             self.interrupted = True
             raise
@@ -103,6 +106,13 @@ def failed(error: _core.ScriptError, loader: Loader) -> ScriptFailed:
     raised = what if cause is None else _what(cause)
     message = f"{place}: {raised} ({type(made).__name__}.{method}, {seconds:.6f} s into the run)"
     return ScriptFailed(message, script, source)
+
+
+def _require_growth(made: object, name: str) -> None:
+    """Raises TypeError for a congestion control whose window nothing would ever set."""
+    wanted = "control" if getattr(made, "paces", False) else "on_ack"
+    if not callable(getattr(made, wanted, None)):
+        raise TypeError(f"{name} with paces = {getattr(made, 'paces', False)!r} has no method '{wanted}'")
 
 
 def _where(error: BaseException, file: str) -> str | None:

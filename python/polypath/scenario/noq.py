@@ -78,9 +78,12 @@ def _setting(where: Path, host: str, key: str, value: Any) -> Iterator[Problem]:
 
 
 def _algorithm(where: Path, host: str, key: str, chosen: Algorithm) -> Iterator[Problem]:
-    if script.is_script(chosen.name):
-        return
     kind = KINDS[key]
+    if script.is_script(chosen.name):
+        if kind == "congestion":
+            message = f"'{chosen.name}' cannot run on '{host}', which runs noq: its congestion controls are its own"
+            yield Problem(where, message)
+        return
     reason = registry.find(kind, chosen.name).not_on_noq
     if reason is not None:
         known = registry.entries(kind).values()

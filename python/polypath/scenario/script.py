@@ -17,11 +17,19 @@ from polypath.units import nearest
 NAME = "python"
 """What a plan calls an algorithm that it carries in source."""
 
-METHODS: dict[str, str] = {"scheduler": "select", "path-manager": "manage", "controller": "choose"}
-"""The method that an algorithm of each kind must have."""
+METHODS: dict[str, tuple[str, ...]] = {
+    "scheduler": ("select",),
+    "path-manager": ("manage",),
+    "congestion": ("on_ack", "control"),
+    "controller": ("choose",),
+}
+"""The methods of which an algorithm of each kind must have one."""
 
-ARGUMENTS: dict[str, str] = {"controller": "flow, paths"}
-"""What that method takes besides `self`, where it is not `view`."""
+ARGUMENTS: dict[str, str] = {
+    "controller": "flow, paths",
+    "congestion": "path, ack",
+}
+"""What the first of them takes besides `self`, where it is not `view`."""
 
 PATTERN = r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$"
 _REFERENCE = re.compile(PATTERN)
@@ -110,7 +118,8 @@ def parameters(kind: Kind, name: str, given: dict[str, Any]) -> dict[str, Any]:
     Raises RegistryError where the file cannot be read, is no Python, or has no such class with the method of its kind.
     """
     if kind not in METHODS:
-        raise RegistryError(f"{name}: only schedulers, path managers and controllers can be written in Python")
+        kinds = "schedulers, path managers, congestion controls and controllers"
+        raise RegistryError(f"{name}: only {kinds} can be written in Python")
     _check(given, name)
     file, _, wanted = name.rpartition(":")
     source, tree = _read(file)
@@ -120,9 +129,9 @@ def parameters(kind: Kind, name: str, given: dict[str, Any]) -> dict[str, Any]:
         known = f"; there is {', '.join(classes)}" if classes and not hint else ""
         raise RegistryError(f"{file}: no class '{wanted}'{known}", hint)
     made = classes[wanted]
-    method = METHODS[kind]
+    methods = METHODS[kind]
     takes = ARGUMENTS.get(kind, "view")
     inherits = any(not (isinstance(base, ast.Name) and base.id in ("object", "Protocol")) for base in made.bases)
-    if not inherits and not any(isinstance(node, ast.FunctionDef) and node.name == method for node in made.body):
-        raise RegistryError(f"{file}:{made.lineno}: class '{wanted}' has no method '{method}(self, {takes})'")
+    if not inherits and not any(isinstance(node, ast.FunctionDef) and node.name in methods for node in made.body):
+        raise RegistryError(f"{file}:{made.lineno}: class '{wanted}' has no method '{methods[0]}(self, {takes})'")
     return {"file": Path(file).name, "class": wanted, "source": source, "arguments": given}

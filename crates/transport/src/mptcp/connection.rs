@@ -4,7 +4,7 @@
 //! ([`Connection::write`], [`Connection::read`], [`Connection::close`]); after each call it takes what is to be sent
 //! ([`Connection::transmits`]) and what happened ([`Connection::events`]), and asks when to call again ([`Connection::next_deadline`]).
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use polypath_wire::mptcp::{MpCapable, MptcpOption};
 use polypath_wire::tcp::Segment;
@@ -17,8 +17,8 @@ use super::send::DataSender;
 use super::session::{Join, Multipath, Session, SubflowOptions};
 use super::subflow::Subflow;
 use crate::accept::Accept;
-use crate::algorithms;
-use crate::host::{Ports, Ways};
+use crate::algorithms::Algorithms;
+use crate::host::{Egress, Ways};
 use crate::path::{Member, Path};
 use crate::path_manager::{LocalAddress, Occasion, PathManager, RemoteAddress};
 use crate::registry::RegistryError;
@@ -54,8 +54,8 @@ pub struct Connection {
     pub(super) may_announce: bool,
     pub(super) pending_add_addrs: Vec<PendingAddAddr>,
     pub(super) random: Pcg64Mcg,
-    pub(super) ports: Ports,
-    mtus: Vec<(IpAddr, u32)>,
+    pub(super) egress: Egress,
+    algorithms: Algorithms,
     pub(super) established: bool,
     pub(super) ended: Option<CloseReason>,
     /// Every subflow is gone: until when another may join, and why the connection ends otherwise.
@@ -145,8 +145,8 @@ impl Connection {
             may_announce: true,
             pending_add_addrs: Vec::new(),
             random,
-            ports,
-            mtus,
+            egress: Egress::new(mtus, ports),
+            algorithms,
             established: false,
             ended: None,
             orphaned: None,
@@ -229,8 +229,7 @@ impl Connection {
     ) -> Result<usize, RegistryError> {
         let config = &self.shared.config;
         let local = tuple.local.ip();
-        let interface = self.mtus.iter().find(|(address, _)| *address == local);
-        let mtu = interface.map_or(config.mtu, |(_, mtu)| config.mtu.min(*mtu));
+        let mtu = self.egress.mtu(local, config.mtu);
         let mss = crate::tcp::announced_mss(mtu, local.is_ipv6());
         let fills_queues = fills_queues(config, &*self.scheduler);
         let reckoning = if fills_queues && config.mptcp {
@@ -241,7 +240,8 @@ impl Connection {
             Reckoning::Nothing
         };
         let isn = self.random.next_u32();
-        let mut socket = Socket::new(config, mss, isn, algorithms::congestion(config)?, reckoning);
+        let congestion = self.algorithms.congestion(config)?;
+        let mut socket = Socket::new(config, mss, isn, congestion, reckoning);
         socket.prepare_search(config, mtu, local.is_ipv6());
         if let Some(announced) = config.limits.announced_mss {
             socket.announce(announced);
@@ -299,6 +299,10 @@ impl Connection {
         Some(isn)
     }
 
+    pub fn has_transmits(&self) -> bool {
+        !self.shared.out.is_empty()
+    }
+
     /// Segments to be sent, in order.
     pub fn transmits(&mut self) -> &mut Vec<Transmit> {
         if self.rerouted {
@@ -331,11 +335,6 @@ impl Connection {
     /// Whether it is (still) MPTCP.
     pub fn multipath(&self) -> bool {
         self.session.multipath.is_some()
-    }
-
-    /// Whether its subflows but the first take only what arrives at the interface of their address.
-    pub fn binds_subflows(&self) -> bool {
-        self.shared.config.profile.binds_subflows()
     }
 
     /// Whether it takes joins at an address and port where no server listens.

@@ -45,7 +45,7 @@ impl Connection {
         };
         let port = remote.port.unwrap_or(self.subflows[0].tuple.remote.port());
         let tuple = Tuple {
-            local: (local.address, self.ports.next()).into(),
+            local: (local.address, self.egress.next_port()).into(),
             remote: (remote.address, port).into(),
         };
         let join = Join {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::Tuple;
-use crate::host::Ports;
+use crate::host::Egress;
 use crate::path_manager::{LocalAddress, Pair, RemoteAddress};
 
 /// Addresses of the peer with an id of their own; further ones share the last.
@@ -14,19 +14,12 @@ const MOST: usize = 255;
 pub(crate) struct Addresses {
     local: Vec<LocalAddress>,
     remote: Vec<RemoteAddress>,
-    /// Longest packets of interfaces that take shorter ones than the host.
-    mtus: Vec<(IpAddr, u32)>,
-    ports: Ports,
+    egress: Egress,
 }
 
 impl Addresses {
     /// Those of this host, and the peer's first, whose id is 0.
-    pub fn new(
-        local: Vec<LocalAddress>,
-        remote: IpAddr,
-        mtus: Vec<(IpAddr, u32)>,
-        ports: Ports,
-    ) -> Self {
+    pub fn new(local: Vec<LocalAddress>, remote: IpAddr, egress: Egress) -> Self {
         let first = RemoteAddress {
             id: 0,
             address: remote,
@@ -35,8 +28,7 @@ impl Addresses {
         Self {
             local,
             remote: vec![first],
-            mtus,
-            ports,
+            egress,
         }
     }
 
@@ -125,14 +117,7 @@ impl Addresses {
         down.map(|local| local.id)
     }
 
-    /// The longest packet that leaves from an address, on a host that takes `most`.
-    pub fn mtu(&self, local: IpAddr, most: u32) -> u32 {
-        let interface = self.mtus.iter().find(|(address, _)| *address == local);
-        interface.map_or(most, |(_, mtu)| most.min(*mtu))
-    }
-
-    /// A port that no other path of this host has.
-    pub fn next_port(&self) -> u16 {
-        self.ports.next()
+    pub fn egress(&self) -> &Egress {
+        &self.egress
     }
 }

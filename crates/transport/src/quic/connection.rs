@@ -33,6 +33,7 @@ use super::spares::Spares;
 use super::streams::{STREAMS, Streams};
 use crate::accept::Accept;
 use crate::algorithms::Algorithms;
+use crate::host::Egress;
 use crate::path::Path;
 use crate::path_manager::Pair;
 use crate::policy::{Addresses, Policy};
@@ -149,7 +150,7 @@ impl Connection {
             handshake: Handshake::new(session, now),
             identity,
             parameters: Parameters::new(parameters),
-            paths: Paths::new(Pcg64Mcg::seed_from_u64(!seed)),
+            paths: Paths::new(Pcg64Mcg::seed_from_u64(!seed), algorithms.clone()),
             control: Control::default(),
             streams: Streams::new(client, window),
             datagrams: Datagrams::default(),
@@ -157,7 +158,7 @@ impl Connection {
                 scheduler_for(&config, &algorithms)?,
                 algorithms.rescuer(&config)?,
                 algorithms.path_manager(&config)?,
-                Addresses::new(local, tuple.remote.ip(), mtus, ports),
+                Addresses::new(local, tuple.remote.ip(), Egress::new(mtus, ports)),
             ),
             path_ids: PathIds::default(),
             lifetime: Lifetime::new(now, config.keepalive.as_ref().map(|probing| probing.time)),
@@ -255,7 +256,7 @@ impl Connection {
 
     /// The longest packet that leaves from an address.
     pub(super) fn mtu_of(&self, local: IpAddr) -> u32 {
-        self.policy.addresses().mtu(local, self.config.mtu)
+        self.policy.addresses().egress().mtu(local, self.config.mtu)
     }
 
     /// Datagrams to be sent, in order.

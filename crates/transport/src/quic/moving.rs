@@ -172,7 +172,7 @@ impl Connection {
             .iter()
             .any(|other| !other.closed() && other.tuple().local.ip() == address);
         let port = if shared {
-            self.policy.addresses().next_port()
+            self.policy.addresses().egress().next_port()
         } else {
             self.paths[path].tuple().local.port()
         };

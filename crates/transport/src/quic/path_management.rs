@@ -161,7 +161,7 @@ impl Connection {
             .any(|member| member.tuple().remote == remote && member.tuple().local.ip() == address);
         // One path has one pair of addresses and ports; a second between the same addresses takes another port.
         let port = if same {
-            self.policy.addresses().next_port()
+            self.policy.addresses().egress().next_port()
         } else {
             self.paths[0].tuple().local.port()
         };

@@ -10,7 +10,7 @@ use super::contents::Contents;
 use super::loss::Sent;
 use super::path::PathState;
 use super::traffic::Traffic;
-use crate::algorithms;
+use crate::algorithms::Algorithms;
 use crate::congestion::CongestionControl;
 use crate::path::{Member, Path};
 use crate::path_manager::Pair;
@@ -27,6 +27,7 @@ pub(super) struct Paths {
     longest_timeout: Nanos,
     /// Seeds of congestion controls.
     seeds: Pcg64Mcg,
+    algorithms: Algorithms,
     /// Empty between acknowledgements; kept for its room.
     acked: Vec<Sent<Contents>>,
 }
@@ -46,12 +47,13 @@ impl IndexMut<usize> for Paths {
 }
 
 impl Paths {
-    pub fn new(seeds: Pcg64Mcg) -> Self {
+    pub fn new(seeds: Pcg64Mcg, algorithms: Algorithms) -> Self {
         Self {
             members: Vec::new(),
             shown: Vec::new(),
             longest_timeout: 0,
             seeds,
+            algorithms,
             acked: Vec::new(),
         }
     }
@@ -61,7 +63,7 @@ impl Paths {
         &mut self,
         config: &Config,
     ) -> Result<Box<dyn CongestionControl>, RegistryError> {
-        let mut congestion = algorithms::congestion(config)?;
+        let mut congestion = self.algorithms.congestion(config)?;
         if congestion.paces() {
             congestion.seed(self.seeds.next_u64());
         }

@@ -95,7 +95,7 @@ impl Profile {
 
     /// Whether a subflow of the path manager's takes only what arrives at its address's interface (Linux `__mptcp_subflow_connect`,
     /// `sk_bound_dev_if`, for endpoints with a device, as `ip mptcp endpoint add .. dev ..` makes them).
-    pub(crate) fn binds_subflows(self) -> bool {
+    pub fn binds_subflows(self) -> bool {
         self == Self::Linux
     }
 

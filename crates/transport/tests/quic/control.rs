@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
+use polypath_transport::congestion::CongestionControl;
 use polypath_transport::path_manager::PathManager;
 use polypath_transport::quic::Transmit;
 use polypath_transport::registry::RegistryError;
@@ -65,6 +66,10 @@ struct Given<S>(S);
 impl<S: Scheduler + Clone + Debug + Sync + 'static> Foreign for Given<S> {
     fn knows(&self, _: &Choice) -> bool {
         true
+    }
+
+    fn congestion(&self, _: &Choice) -> Option<Result<Box<dyn CongestionControl>, RegistryError>> {
+        None
     }
 
     fn scheduler(&self, _: &Choice) -> Option<Result<Box<dyn Scheduler>, RegistryError>> {

@@ -289,7 +289,7 @@ impl Connection {
         });
     }
 
-    /// A packet that was sent at `at` met congestion; as [`Window::on_congestion`].
+    /// A packet that was sent at `at` met congestion, which leads to `state`. Whether the window is reduced for it.
     fn on_congestion(&mut self, path: usize, at: Nanos, state: CaState) -> bool {
         let (member, mut shown) = self.paths.pair_mut(path);
         let window = member.window_mut();

@@ -19,7 +19,7 @@ LARGE = {
     "transport/congestion/bbr::Bbr": Size(25, 20),
     "transport/mptcp/connection::Connection": Size(30, 247),
     "transport/mptcp/send::DataSender": Size(26, 40),
-    "transport/quic/connection::Connection": Size(15, 220),
+    "transport/quic/connection::Connection": Size(15, 206),
     "transport/stream/receiver::Receiver": Size(22, 49),
     "transport/tcp/recovery::Delivery": Size(18, 2),
     "transport/tcp/recovery::Recovery": Size(24, 9),

@@ -3,7 +3,7 @@
 use polypath_wire::quic::{AckFrequency, Frame, TransportError};
 
 use super::connection::Connection;
-use crate::{MICROSECOND, NEVER, Nanos};
+use crate::{MICROSECOND, Nanos};
 
 impl Connection {
     /// Asks the peer for fewer acknowledgements, if it takes that: as each path opens, for a peer may apply a request to the number spaces that it
@@ -24,12 +24,8 @@ impl Connection {
         self.control.push(Frame::AckFrequency(asked));
     }
 
-    /// The peer has what it was asked for.
-    pub(super) fn on_ack_frequency_delivered(&mut self, asked: AckFrequency) {
-        self.assume_peer_delay(asked.max_delay * MICROSECOND);
-    }
-
-    fn assume_peer_delay(&mut self, delay: Nanos) {
+    /// The peer holds acknowledgements back for so long, as far as this side knows.
+    pub(super) fn assume_peer_delay(&mut self, delay: Nanos) {
         self.parameters.assume_peer_delay(delay);
         self.compare_timeouts();
     }
@@ -49,17 +45,6 @@ impl Connection {
             let received = &mut member.space_mut().received;
             received.set_policy(policy);
             received.change_delay(before, delay, self.now);
-        }
-    }
-
-    /// The peer wants to know at once what came (section 5): on `path`, whose packet says so, and on the others.
-    pub(super) fn on_immediate_ack(&mut self, path: usize) {
-        let now = self.now;
-        for (index, member) in self.paths.iter_mut().enumerate() {
-            let received = &mut member.space_mut().received;
-            if index == path || received.deadline() < NEVER {
-                received.expedite(now);
-            }
         }
     }
 }

@@ -55,7 +55,9 @@ impl Connection {
         let at = if self.handshake.settled() {
             self.settle_paths(at)
         } else {
-            self.settle_early();
+            if self.sends_application() {
+                self.paths.settle_pacing(self.now);
+            }
             self.find_deadline_early(at)
         };
         // What is due already waits for something else: the amplification limit, keys.
@@ -79,17 +81,7 @@ impl Connection {
         }
     }
 
-    /// Settles pacing before the handshake is confirmed.
-    fn settle_early(&mut self) {
-        if self.sends_application() {
-            let now = self.now;
-            for (member, path) in self.paths.pairs_mut() {
-                member.window_mut().settle(path, now);
-            }
-        }
-    }
-
-    /// The same before the handshake is confirmed.
+    /// The earliest deadline of all paths and `at` before the handshake is confirmed.
     fn find_deadline_early(&self, mut at: Nanos) -> Nanos {
         at = at.min(self.handshake.ack_deadline());
         let writes = self.handshake.writes(Level::OneRtt);

@@ -8,9 +8,6 @@ use super::crypto::Level;
 use super::datagram_size::LEAST_DATAGRAM;
 use crate::{CloseReason, Nanos};
 
-/// A path that brings nothing for so many probe timeouts before another's last packet is taken for dead.
-const SILENCE: Nanos = 3;
-
 impl Connection {
     /// Why the connection was closed, of whichever side closed it first. Nothing was said of one that timed out.
     pub fn cause(&self) -> Option<&Cause> {
@@ -38,30 +35,14 @@ impl Connection {
         }
     }
 
-    /// The path that a close is likeliest to get through on. A side that only receives has nothing in flight whose loss would tell it that a
-    /// path failed: it knows only which of them fell silent.
-    fn best_for_close(&self) -> Option<usize> {
-        let usable = |path: &usize| {
-            let member = &self.paths[*path];
-            self.identity.remote().current(member.id()).is_some()
-                && member.established_at().is_some()
-        };
-        let heard_at = |path: usize| self.paths[path].space().received.largest_at();
-        let paths = || (0..self.paths.len()).filter(usable);
-        let newest = paths().map(heard_at).max()?;
-        paths().min_by_key(|&path| {
-            (
-                self.paths.shown(path).potentially_failed,
-                heard_at(path) + SILENCE * self.lifetime.closing_timeout() < newest,
-                self.paths.shown(path).srtt,
-                path,
-            )
-        })
-    }
-
     fn send_close_at(&mut self, level: Level, close: Close) {
         let path = match level {
-            Level::OneRtt => self.best_for_close().unwrap_or(0),
+            Level::OneRtt => {
+                let timeout = self.lifetime.closing_timeout();
+                let remote = self.identity.remote();
+                let best = self.paths.best_for_close(remote, timeout);
+                best.unwrap_or(0)
+            }
             _ => 0,
         };
         let allowance = self.paths[path].reach().allowance(self.identity.client());

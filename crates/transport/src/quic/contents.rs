@@ -82,7 +82,6 @@ impl Contents {
     }
 
     /// Bytes of them, ends of streams counted as one each.
-    #[inline]
     pub fn data_bytes(&self) -> u64 {
         if self.rest.is_none() {
             return self.data.1 - self.data.0;
@@ -99,13 +98,11 @@ impl Contents {
     }
 
     /// The first stretch of data.
-    #[inline]
     pub fn first_data(&self) -> Option<(u64, u64)> {
         Some(self.data).filter(|data| data.0 < data.1)
     }
 
     /// Path and largest number of the first acknowledgement.
-    #[inline]
     pub fn first_ack(&self) -> Option<(u32, u64)> {
         Some(self.ack).filter(|ack| ack.0 != NO_PATH)
     }

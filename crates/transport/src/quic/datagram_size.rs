@@ -51,7 +51,6 @@ impl DatagramSize {
     }
 
     /// Longest that is sent.
-    #[inline]
     pub fn longest(&self) -> u32 {
         self.search.payload(0).max(LEAST_DATAGRAM)
     }

@@ -242,13 +242,8 @@ impl Connection {
         }
     }
 
-    /// As [`Connection::send`], to addresses that may be others than those of the path.
-    pub(super) fn send_to(&mut self, draft: Draft, tuple: Tuple) {
-        let elsewhere = !self.paths[draft.path].route().is_between(&tuple);
-        self.send_alone(draft, elsewhere.then_some(tuple));
-    }
-
-    fn send_alone(&mut self, mut draft: Draft, elsewhere: Option<Tuple>) {
+    /// As [`Connection::send`]; `elsewhere`: to other addresses than those of the path.
+    pub(super) fn send_alone(&mut self, mut draft: Draft, elsewhere: Option<Tuple>) {
         draft.pad_to_sample();
         let (path, purpose) = (draft.path, draft.purpose);
         let size = draft.size();

@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+use polypath_wire::quic::Frame;
+
+use super::control::Control;
 use super::crypto::{Level, Session, TlsError};
 use super::path::Space;
 use crate::ranges::RangeSet;
@@ -9,6 +12,9 @@ use crate::{NEVER, Nanos};
 
 /// Bytes of messages out of order that are kept (RFC 9000 section 7.5 asks for 4096 at least).
 const MOST_AHEAD: u64 = 65_536;
+
+/// Bytes of TLS after the handshake that go in one frame: it has to have room beside an acknowledgement.
+const TICKET_PIECE: u32 = 512;
 
 /// One direction's bytes of a level on their way out.
 #[derive(Debug, Default)]
@@ -289,6 +295,13 @@ impl Handshake {
         };
         let bytes = &out.bytes[start as usize..end as usize];
         (!bytes.is_empty()).then(|| (start, bytes.to_vec()))
+    }
+
+    /// What TLS says after the handshake goes like other frames of the application level (RFC 9001 section 4.1.3).
+    pub fn offer_tickets(&mut self, control: &mut Control) {
+        while let Some((offset, data)) = self.take_crypto(Level::OneRtt, TICKET_PIECE) {
+            control.push(Frame::Crypto { offset, data });
+        }
     }
 
     pub fn on_acked(&mut self, level: Level, start: u64, end: u64) {

@@ -132,8 +132,7 @@ impl Identity {
         }
     }
 
-    /// Takes a Retry, whose bytes are `packet`: one, before anything else of the server's, and only if it is of whom the client spoke to. Whether
-    /// it is taken.
+    /// Takes a Retry, whose bytes are `packet`. It has to be the first answer, and from the server that the client addressed. False: it is not taken.
     pub fn take_retry(&mut self, source: ConnectionId, token: &[u8], packet: &[u8]) -> bool {
         let Some((untagged, tag)) = packet.split_last_chunk() else {
             return false;

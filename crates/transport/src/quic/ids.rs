@@ -256,7 +256,6 @@ impl RemoteIds {
     }
 
     /// The same without the number.
-    #[inline]
     pub fn current_id(&self, path: u64) -> Option<&ConnectionId> {
         let mut carried = self.carried.iter();
         carried.find(|of| of.0 == path).map(|(_, id)| id)

@@ -161,7 +161,6 @@ impl Incoming {
     }
 
     /// [`Incoming::take_waiting`] has something.
-    #[inline]
     pub fn has_news(&self) -> bool {
         self.news
     }

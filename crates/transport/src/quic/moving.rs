@@ -25,11 +25,6 @@ pub(super) fn probing(frames: &[Frame]) -> bool {
 }
 
 impl Connection {
-    /// Whether a packet from these addresses may be on the path at all: a server's address does not change (RFC 9000 section 9).
-    pub(super) fn may_come_from(&self, path: usize, tuple: Tuple) -> bool {
-        !self.identity.client() || self.paths[path].tuple().remote == tuple.remote
-    }
-
     /// A new 1-RTT packet came on a path. The newest one that is more than a probe says where the peer is (RFC 9000 section 9.3).
     pub(super) fn notice_address(
         &mut self,
@@ -212,13 +207,6 @@ impl Connection {
                 self.return_to_former(path);
             }
         }
-    }
-
-    /// Whether packets can leave from the addresses that were validated last.
-    pub(super) fn former_is_up(&self, path: usize) -> bool {
-        let former = self.paths[path].reach().former();
-        let own = self.policy.addresses();
-        former.is_some_and(|former| !own.is_down(former.local.ip()))
     }
 
     /// Nobody answers at the new addresses: back to those that were validated last (RFC 9000 section 9.3.2). False: there are none.

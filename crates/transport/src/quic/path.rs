@@ -202,6 +202,12 @@ impl PathState {
         self.rtt.sample(latest, ack_delay);
     }
 
+    /// The peer has had a packet for `delay`, which is longer than it may hold an acknowledgement back, and a probe was due meanwhile: an earlier
+    /// acknowledgement of it was lost, and that time is no round trip.
+    pub(super) fn is_told_again(&self, delay: Nanos, ack_delay: Nanos) -> bool {
+        self.probing.timeouts() > 0 && delay > ack_delay
+    }
+
     pub(super) fn probing(&self) -> &Probing {
         &self.probing
     }

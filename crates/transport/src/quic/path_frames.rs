@@ -1,6 +1,7 @@
 //! Challenges to addresses and their answers as they leave (RFC 9000 section 8.2).
 
 use polypath_wire::quic::Frame;
+use rand::RngCore;
 
 use super::connection::Connection;
 use super::contents::Carried;
@@ -45,7 +46,7 @@ impl Connection {
             draft.push(Frame::Ping);
         }
         let challenge = if self.paths[path].reach().asks() && draft.room >= LEN {
-            let data = self.draw();
+            let data = self.random.next_u64();
             draft.push(Frame::PathChallenge(data));
             Some(data)
         } else {
@@ -77,7 +78,7 @@ impl Connection {
         let Some((former, known)) = self.paths[path].reach_mut().ask_former() else {
             return;
         };
-        let data = self.draw();
+        let data = self.random.next_u64();
         if let Some(mut draft) = self.off_path_draft(path, LEAST_DATAGRAM) {
             if let Some(id) = known.filter(|id| id.len() == draft.header().destination.len()) {
                 draft.header_mut().destination = id;
@@ -101,6 +102,7 @@ impl Connection {
     fn send_off_path(&mut self, mut draft: Draft, tuple: Tuple) {
         draft.carried.add(Carried::OffPath);
         draft.pad_datagram();
-        self.send_to(draft, tuple);
+        let here = self.paths[draft.path].route().is_between(&tuple);
+        self.send_alone(draft, (!here).then_some(tuple));
     }
 }

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 
 use polypath_wire::quic::{Frame, NewConnectionId, TransportError};
-use rand::RngCore;
 
 use super::connection::Connection;
 use super::ids::IdError;
@@ -20,10 +19,6 @@ const RETENTION: Nanos = 3;
 const UNSENT: u64 = 4;
 
 impl Connection {
-    pub(super) fn draw(&mut self) -> u64 {
-        self.random.next_u64()
-    }
-
     /// Data may be sent on a path from now on.
     pub(super) fn open_path(&mut self, path: usize) {
         self.paths[path].establish(self.now);
@@ -263,11 +258,6 @@ impl Connection {
         }
     }
 
-    /// A packet of the handshake's second level came from the address (RFC 9000 section 8.1).
-    pub(super) fn validate_handshake_address(&mut self) {
-        self.paths[0].reach_mut().validate();
-    }
-
     fn on_abandon(&mut self, id: u64) {
         let open = |member: &PathState| !member.closed();
         let Some(path) = self.paths.iter().position(|member| member.id() == id) else {
@@ -352,15 +342,6 @@ impl Connection {
         }
     }
 
-    /// A status in place of which a newer one was told: it need not be repeated (RFC 10069 section 4.3).
-    pub(super) fn is_former_status(&self, frame: &Frame) -> bool {
-        let Frame::PathStatus { path, sequence, .. } = frame else {
-            return false;
-        };
-        let known = self.paths.named(*path);
-        known.is_some_and(|path| self.paths[path].status().is_outdated(*sequence))
-    }
-
     fn refresh_backup(&mut self, path: usize) {
         if let Some(backup) = self.paths.refresh_backup(path) {
             self.event(EventKind::PriorityChanged {
@@ -421,7 +402,9 @@ impl Connection {
 
     /// The peer does not answer on a path.
     pub(super) fn give_up_validation(&mut self, path: usize) {
-        if self.former_is_up(path) && self.return_to_former(path) {
+        let (former, own) = (self.paths[path].reach().former(), self.policy.addresses());
+        let up = former.is_some_and(|former| !own.is_down(former.local.ip()));
+        if up && self.return_to_former(path) {
             return;
         }
         if self.paths.is_last(path) {

@@ -3,10 +3,12 @@
 use std::ops::{Index, IndexMut};
 use std::slice::{Iter, IterMut};
 
+use polypath_wire::quic::Frame;
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use super::contents::Contents;
+use super::ids::RemoteIds;
 use super::loss::Sent;
 use super::path::PathState;
 use super::traffic::Traffic;
@@ -17,6 +19,9 @@ use crate::path_manager::Pair;
 use crate::registry::RegistryError;
 use crate::settings::Config;
 use crate::{NEVER, Nanos};
+
+/// A path that brings nothing for so many probe timeouts before another's last packet is taken for dead.
+const SILENCE: Nanos = 3;
 
 /// Every path that a connection ever had, by index.
 pub(super) struct Paths {
@@ -224,6 +229,15 @@ impl Paths {
         changed.then_some(backup)
     }
 
+    /// A status in place of which a newer one was told: it need not be repeated (RFC 10069 section 4.3).
+    pub fn is_outdated_status(&self, frame: &Frame) -> bool {
+        let Frame::PathStatus { path, sequence, .. } = frame else {
+            return false;
+        };
+        let known = self.named(*path);
+        known.is_some_and(|path| self.members[path].status().is_outdated(*sequence))
+    }
+
     /// The path for frames that no data packet took.
     pub fn best_for_control(&self) -> Option<usize> {
         // Before the first path is open, there is no other.
@@ -232,6 +246,23 @@ impl Paths {
             let shown = &self.shown[path];
             let unfit = (!shown.established, shown.potentially_failed, shown.backup);
             (unfit, shown.srtt, path)
+        })
+    }
+
+    /// The path that a close is likeliest to get through on. A side that only receives has nothing in flight whose loss would tell it that a
+    /// path failed: it knows only which of them fell silent for a while, as probe timeouts of `timeout` have it.
+    pub fn best_for_close(&self, remote: &RemoteIds, timeout: Nanos) -> Option<usize> {
+        let usable = |path: &usize| {
+            let member = &self.members[*path];
+            remote.current(member.id()).is_some() && member.established_at().is_some()
+        };
+        let heard_at = |path: usize| self.members[path].space().received.largest_at();
+        let paths = || (0..self.members.len()).filter(usable);
+        let newest = paths().map(heard_at).max()?;
+        paths().min_by_key(|&path| {
+            let shown = &self.shown[path];
+            let silent = heard_at(path) + SILENCE * timeout < newest;
+            (shown.potentially_failed, silent, shown.srtt, path)
         })
     }
 
@@ -273,6 +304,16 @@ impl Paths {
         }
     }
 
+    /// The peer wants to know at once what came (draft-ietf-quic-ack-frequency-14 section 5): on `path`, whose packet says so, and on the others.
+    pub fn expedite_acks(&mut self, path: usize, now: Nanos) {
+        for (index, member) in self.members.iter_mut().enumerate() {
+            let received = &mut member.space_mut().received;
+            if index == path || received.deadline() < NEVER {
+                received.expedite(now);
+            }
+        }
+    }
+
     /// All paths end.
     pub fn close_all(&mut self, now: Nanos) {
         for (member, shown) in self.pairs_mut() {
@@ -302,6 +343,13 @@ impl Paths {
     /// To be called when a round trip was measured or forgotten, and when a path was added or closed.
     pub fn compare_timeouts(&mut self) {
         self.longest_timeout = self.find_longest_timeout();
+    }
+
+    /// Nothing more leaves for now.
+    pub fn settle_pacing(&mut self, now: Nanos) {
+        for (member, shown) in self.pairs_mut() {
+            member.window_mut().settle(shown, now);
+        }
     }
 
     /// When the peer is to be asked again on some path, or one on which it does not answer is given up.

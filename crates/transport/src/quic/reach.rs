@@ -62,7 +62,7 @@ impl Reach {
         self.challenges.on_sent(data, full, now);
     }
 
-    /// The validation begins anew at the same addresses.
+    /// The validation begins again at the same addresses.
     pub fn persist(&mut self) {
         self.challenges.persist();
     }

@@ -17,9 +17,6 @@ use super::received::Codepoint;
 use super::streams::{Fault, Part};
 use crate::{CloseReason, EventKind, Tuple};
 
-/// Bytes of TLS after the handshake that go in one frame: it has to have room beside an acknowledgement.
-const TICKET_PIECE: u32 = 512;
-
 /// A packet of a datagram.
 pub(super) enum Came<P> {
     Packet(P),
@@ -115,7 +112,9 @@ impl Connection {
         if let Some(path) = self.paths.named(id) {
             let member = &self.paths[path];
             let home = member.route().is_between(tuple);
-            let usable = member.takes(self.now) && (home || self.may_come_from(path, *tuple));
+            let route = member.route();
+            let follows = || route.may_become(tuple, self.identity.client());
+            let usable = member.takes(self.now) && (home || follows());
             return usable.then_some((path, home));
         }
         self.admit_path(id, tuple)
@@ -205,7 +204,7 @@ impl Connection {
         self.lifetime.restart(self.now);
         if level == Level::Handshake && !self.identity.client() {
             // The client has shown that it receives at its address (RFC 9000 section 8.1, RFC 9001 section 4.9.1).
-            self.validate_handshake_address();
+            self.paths[0].reach_mut().validate();
             self.discard(Level::Initial);
         }
         let mut eliciting = false;
@@ -352,7 +351,7 @@ impl Connection {
             self.handshake.confirm();
             self.control.push(Frame::HandshakeDone);
             self.discard(Level::Handshake);
-            self.offer_tickets();
+            self.handshake.offer_tickets(&mut self.control);
         }
         self.open_path(0);
         let limit = self.parameters.peer().active_connection_id_limit;
@@ -360,13 +359,6 @@ impl Connection {
         let last = if multipath { self.path_ids.common() } else { 0 };
         for path in 0..=last {
             self.issue_ids(path, limit);
-        }
-    }
-
-    /// What TLS says after the handshake goes like other frames of the application level (RFC 9001 section 4.1.3).
-    fn offer_tickets(&mut self) {
-        while let Some((offset, data)) = self.handshake.take_crypto(Level::OneRtt, TICKET_PIECE) {
-            self.control.push(Frame::Crypto { offset, data });
         }
     }
 
@@ -482,7 +474,7 @@ impl Connection {
                 self.discard(Level::Handshake);
             }
             Frame::AckFrequency(asked) => self.on_ack_frequency(*asked),
-            Frame::ImmediateAck => self.on_immediate_ack(path),
+            Frame::ImmediateAck => self.paths.expedite_acks(path, self.now),
             _ => self.on_path_frame(frame),
         }
     }
@@ -557,7 +549,7 @@ impl Connection {
 
     /// A control frame was lost.
     pub(super) fn repeat_control(&mut self, frame: Frame) {
-        if self.parameters.is_outdated(&frame) || self.is_former_status(&frame) {
+        if self.parameters.is_outdated(&frame) || self.paths.is_outdated_status(&frame) {
             return;
         }
         // What holds data back still is told again (RFC 9000 section 13.3).

@@ -71,7 +71,9 @@ impl Connection {
             && sum.eliciting
             && last.at >= member.reach().since()
             && !last.carried.off_path()
-            && !self.is_told_again(level, path, delay);
+            && !(level == Level::OneRtt
+                && self.handshake.confirmed()
+                && member.is_told_again(delay, self.parameters.peer_delay()));
         if measures {
             let latest = self.now - last.at;
             // RFC 9002 section 5.3.
@@ -149,16 +151,6 @@ impl Connection {
         member.window_mut().set_rate(&mut shown);
     }
 
-    /// The peer has had the packet for longer than it may hold an acknowledgement back, and a probe was due meanwhile: an earlier acknowledgement of it
-    /// was lost, and that time is no round trip.
-    #[inline]
-    fn is_told_again(&self, level: Level, path: usize, delay: Nanos) -> bool {
-        level == Level::OneRtt
-            && self.paths[path].probing().timeouts() > 0
-            && self.handshake.confirmed()
-            && delay > self.parameters.peer_delay()
-    }
-
     /// Something arrived that was sent after its path was given up.
     #[cold]
     fn take_back_into_use(&mut self, path: usize) {
@@ -207,7 +199,8 @@ impl Connection {
                     }
                 }
                 Carried::Control(Frame::AckFrequency(asked)) => {
-                    self.on_ack_frequency_delivered(asked);
+                    // The peer has what it was asked for.
+                    self.assume_peer_delay(asked.max_delay * MICROSECOND);
                 }
                 Carried::Control(_) | Carried::OffPath => {}
             }
@@ -296,7 +289,7 @@ impl Connection {
         });
     }
 
-    /// A packet that was sent at `at` met congestion; as [`Window::on_congestion`].
+    /// A packet that was sent at `at` met congestion, which leads to `state`. Whether the window is reduced for it.
     fn on_congestion(&mut self, path: usize, at: Nanos, state: CaState) -> bool {
         let (member, mut shown) = self.paths.pair_mut(path);
         let window = member.window_mut();

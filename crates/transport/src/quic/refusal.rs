@@ -3,6 +3,10 @@
 use polypath_wire::quic::{Ack, Frame, Header, TransportError};
 
 use super::connection::Connection;
+use super::identity::Identity;
+use super::parameters::Parameters;
+use super::path_ids::PathIds;
+use super::streams::Fault;
 
 /// The path that a frame of RFC 10069 names, or the limit in its place.
 fn named_path(frame: &Frame) -> Option<u64> {
@@ -20,7 +24,6 @@ fn named_path(frame: &Frame) -> Option<u64> {
 
 impl Connection {
     /// Whether nothing speaks against an acknowledgement of the application level.
-    #[inline]
     pub(super) fn may_be_acked(&self, ack: &Ack) -> bool {
         ack.path
             .is_none_or(|path| self.path_ids.admits(path) && self.multipath())
@@ -28,57 +31,60 @@ impl Connection {
 
     /// Closes the connection if the peer may not send this frame in a packet with this header.
     pub(super) fn refuses(&mut self, frame: &Frame, header: &Header) -> bool {
-        let Some((error, reason)) = self.fault(frame, header) else {
-            return false;
-        };
-        self.fail(error, frame.frame_type(), reason);
-        true
+        let (parameters, path_ids) = (&self.parameters, &self.path_ids);
+        let fault = fault(frame, header, parameters, path_ids, &self.identity);
+        if let Some((error, reason)) = fault {
+            self.fail(error, frame.frame_type(), reason);
+        }
+        fault.is_some()
     }
+}
 
-    fn fault(&self, frame: &Frame, header: &Header) -> Option<(TransportError, &'static str)> {
-        let named = named_path(frame);
-        if (named.is_some() || matches!(frame, Frame::MaxPathId(_))) && !self.multipath() {
-            // Its type is unknown to this connection (RFC 9000 section 12.4).
-            let reason = "a frame of multipath, which was not negotiated";
-            return Some((TransportError::FRAME_ENCODING_ERROR, reason));
-        }
-        let asks = matches!(frame, Frame::AckFrequency(_) | Frame::ImmediateAck);
-        if asks && self.parameters.own().min_ack_delay.is_none() {
-            // As above (draft-ietf-quic-ack-frequency-14 section 3).
-            let reason = "a frame about acknowledgements, which was not offered";
-            return Some((TransportError::FRAME_ENCODING_ERROR, reason));
-        }
-        let reason = match frame {
-            _ if named.is_some_and(|path| !self.path_ids.admits(path)) => {
-                "a path id above the limit"
-            }
-            Frame::MaxPathId(max) if Some(*max) < self.parameters.peer().initial_max_path_id => {
-                "a limit of path ids below the initial one"
-            }
-            Frame::PathCidsBlocked {
-                path,
-                next_sequence,
-            } if self
-                .identity
-                .local()
-                .next_sequence(*path)
-                .is_some_and(|next| *next_sequence > next) =>
-            {
-                "a sequence number of a connection id that is not the next"
-            }
-            Frame::NewConnectionId(_) if self.identity.peer_has_none() => {
-                "another connection id of a peer whose id is empty"
-            }
-            Frame::RetireConnectionId { path, sequence }
-                if self
-                    .identity
-                    .local()
-                    .has(path.unwrap_or(0), *sequence, &header.destination) =>
-            {
-                "a connection id retired by a packet that it leads"
-            }
-            _ => return None,
-        };
-        Some((TransportError::PROTOCOL_VIOLATION, reason))
+fn fault(
+    frame: &Frame,
+    header: &Header,
+    parameters: &Parameters,
+    path_ids: &PathIds,
+    identity: &Identity,
+) -> Option<Fault> {
+    let named = named_path(frame);
+    if (named.is_some() || matches!(frame, Frame::MaxPathId(_))) && !parameters.multipath() {
+        // Its type is unknown to this connection (RFC 9000 section 12.4).
+        let reason = "a frame of multipath, which was not negotiated";
+        return Some((TransportError::FRAME_ENCODING_ERROR, reason));
     }
+    let asks = matches!(frame, Frame::AckFrequency(_) | Frame::ImmediateAck);
+    if asks && parameters.own().min_ack_delay.is_none() {
+        // As above (draft-ietf-quic-ack-frequency-14 section 3).
+        let reason = "a frame about acknowledgements, which was not offered";
+        return Some((TransportError::FRAME_ENCODING_ERROR, reason));
+    }
+    let reason = match frame {
+        _ if named.is_some_and(|path| !path_ids.admits(path)) => "a path id above the limit",
+        Frame::MaxPathId(max) if Some(*max) < parameters.peer().initial_max_path_id => {
+            "a limit of path ids below the initial one"
+        }
+        Frame::PathCidsBlocked {
+            path,
+            next_sequence,
+        } if identity
+            .local()
+            .next_sequence(*path)
+            .is_some_and(|next| *next_sequence > next) =>
+        {
+            "a sequence number of a connection id that is not the next"
+        }
+        Frame::NewConnectionId(_) if identity.peer_has_none() => {
+            "another connection id of a peer whose id is empty"
+        }
+        Frame::RetireConnectionId { path, sequence }
+            if identity
+                .local()
+                .has(path.unwrap_or(0), *sequence, &header.destination) =>
+        {
+            "a connection id retired by a packet that it leads"
+        }
+        _ => return None,
+    };
+    Some((TransportError::PROTOCOL_VIOLATION, reason))
 }

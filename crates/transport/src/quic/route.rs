@@ -35,6 +35,11 @@ impl Route {
         self.tuple == *tuple
     }
 
+    /// Whether a packet from these addresses may be on the path at all: a server's address does not change (RFC 9000 section 9).
+    pub fn may_become(&self, tuple: &Tuple, client: bool) -> bool {
+        !client || self.tuple.remote == tuple.remote
+    }
+
     pub fn ids(&self) -> Pair {
         self.ids
     }

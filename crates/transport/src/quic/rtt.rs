@@ -94,7 +94,6 @@ impl Rtt {
     }
 
     /// The probe timeout before backoff (section 6.2.1).
-    #[inline]
     pub fn probe_timeout(&self, max_ack_delay: Nanos) -> Nanos {
         self.timeout + max_ack_delay
     }

@@ -55,7 +55,9 @@ impl Connection {
             open = self.paths.any_has_room();
         }
         self.push_data(open);
-        self.note_blocked();
+        if self.parameters.peer_came() && self.streams.outgoing().at_limit() {
+            self.streams.tell_blocked(&mut self.control);
+        }
         let mut told = !self.control.is_empty() && self.send_control();
         told |= acknowledges && self.send_acknowledgements();
         if told {
@@ -248,12 +250,5 @@ impl Connection {
             self.paths[path].datagram_size_mut().on_sent(number, size);
             self.send(draft);
         }
-    }
-
-    fn note_blocked(&mut self) {
-        if !self.parameters.peer_came() || !self.streams.outgoing().at_limit() {
-            return;
-        }
-        self.streams.tell_blocked(&mut self.control);
     }
 }

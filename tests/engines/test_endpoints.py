@@ -255,6 +255,34 @@ def test_endpoints_leave_with_their_interface_though_no_subflow_remains() -> Non
     assert ran.connection["completion_s"] is not None
 
 
+def test_an_announcement_waits_for_a_subflow_to_leave_on() -> None:
+    """It goes with the acknowledgement of a FIN on the one that is left (`mptcp_established_options`), and once."""
+    ran = Ran(LONE.replace("{manager}", '{ name = "endpoints", flags = "signal", subflows = 8 }'))
+    assert ran.count("client", "RmAddrTx") == ran.count("client", "AddAddrTx") == 1
+    assert ran.count("server", "AddAddr") == 0
+
+
+def test_a_connection_that_closes_opens_and_announces_nothing() -> None:
+    """Its attempt ends as the DATA_FIN leaves (`mptcp_subflow_shutdown`), and what waited for that waits on."""
+    third = '[link.d]\nends = ["client:eth2", "server:eth2"]\nrate = "10 Mbps"\ndelay = "10 ms"\n'
+    manager = '{ name = "endpoints", flags = "signal subflow", subflows = 1 }'
+    text = APART.replace("[[application]]", f"{third}[[application]]")
+    text = text.replace('{ name = "endpoints", flags = "none", subflows = 4, add_addr_accepted = 4 }', manager)
+    text = text.replace('flags = "signal", subflows = 4', 'flags = "none", subflows = 4')
+    text = text.replace('interface.eth1.address = "192.168.1.1"\n', "").replace(
+        'kind = "bulk"', 'kind = "bulk"\nreverse = true'
+    )
+    ran = Ran(text.replace('interface.eth1.address = "192.168.1.2"\n', ""))
+    assert ran.count("client", "AddAddrTx") == 1
+    assert len(ran.ends) == 2
+
+
+def test_joins_at_a_port_of_its_own_are_counted() -> None:
+    announced = APART.replace('flags = "signal"', 'endpoints = ["192.168.1.2 signal port 20000"]')
+    assert Ran(announced).count("server", "MPJoinPortSynRx") == 1
+    assert Ran(APART).count("server", "MPJoinPortSynRx") == 0
+
+
 def test_a_connection_that_would_end_with_its_last_subflow_keeps_it() -> None:
     ran = Ran(LONE.replace("{manager}", '{ name = "endpoints", flags = "subflow" }').replace('"linux"', '"rfc"'))
     assert ran.count("client", "RmAddrTx") == ran.count("client", "RmSubflow") == 0

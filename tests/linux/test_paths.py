@@ -92,6 +92,8 @@ CASES: Mapping[str, Case] = {
     "down-is-backup": Case(OPENS, NONE, ends=(2, 1), then=(f"{GONE}false", 'interface = "client:eth1"\nbackup = true')),
     "last-back": Case(OPENS, NONE, then=_gone("eth0")),
     "first-unused": Case('flags = "subflow", subflows = 0', NONE, then=_gone("eth0")),
+    "last-announced": Case(SIGNALS, NONE, then=_gone("eth0")),
+    "was-backup": Case(NONE, NONE, backup="eth0", then=('interface = "client:eth0"\nbackup = true', "")),
     "becomes-backup": Case(OPENS, NONE, ends=(2, 1), then=('interface = "client:eth1"\nbackup = true', "")),
 }
 

@@ -131,6 +131,7 @@ impl Paths {
             announced: &[],
             // QUIC has no frame that tells a peer of an address.
             most_announced: 0,
+            announcing: false,
             denies_first: false,
         });
         let wake = ready_at.saturating_add(self.manager.wake());

@@ -66,6 +66,7 @@ mib! {
     MPTcpExtMPJoinNoTokenFound "MP_JOIN with an unknown token"
     MPTcpExtMPJoinSynRx "MP_JOIN SYN received"
     MPTcpExtMPJoinSynBackupRx "MP_JOIN SYN received that asks for a backup"
+    MPTcpExtMPJoinPortSynRx "MP_JOIN SYN received at another port than the connection's"
     MPTcpExtMPJoinSynTx "attempts with MP_JOIN, each once however often its SYN was sent"
     MPTcpExtMPJoinSynAckRx "MP_JOIN SYN/ACK received"
     MPTcpExtMPJoinSynAckBackupRx "MP_JOIN SYN/ACK received that asks for a backup"

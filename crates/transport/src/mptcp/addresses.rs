@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use polypath_wire::mptcp::{MptcpOption, ResetReason};
+use polypath_wire::tcp::Flags;
 
 use super::announcement::PendingAddAddr;
 use super::connection::Connection;
@@ -11,7 +12,7 @@ use super::session::Multipath;
 use super::subflow::Subflow;
 use crate::path_manager::{Action, Departure, LocalAddress, Occasion, Pair, PmView, RemoteAddress};
 use crate::tcp::State;
-use crate::{CloseReason, EventKind, Mib, NEVER, Nanos};
+use crate::{CloseReason, EventKind, Mib, NEVER, Nanos, Transmit};
 
 /// An announcement without echo is sent again so often, each time after twice as long (Linux net/mptcp/pm.c `ADD_ADDR_RETRANS_MAX`).
 const REPEATS: u32 = 3;
@@ -47,7 +48,7 @@ impl Connection {
 
     /// Asks the path manager what to do and does it. True: it wanted something.
     fn manage_paths(&mut self, occasion: Occasion) -> bool {
-        if self.ended.is_some() || !self.path_manager.minds(occasion) {
+        if self.ended.is_some() || !self.path_manager.minds(occasion) || self.closed_to_joins() {
             return false;
         }
         let Some(multipath) = self
@@ -94,6 +95,7 @@ impl Connection {
             addresses: &addresses,
             announced: &self.announced,
             most_announced: if self.may_announce { most } else { 0 },
+            announcing: self.unsent.announcement.is_some(),
             denies_first: deny_initial,
         });
         let acts = !actions.is_empty();
@@ -106,7 +108,7 @@ impl Connection {
                 Action::Close(pair) => self.close_pair(pair),
                 Action::Announce { id, port } => {
                     self.may_announce = most > 1;
-                    self.announce(id, port, 0);
+                    self.announce(id, port, 0, self.carrier());
                 }
                 Action::Withdraw(id) => {
                     self.withdraw(id);
@@ -180,7 +182,8 @@ impl Connection {
         self.subflows[subflow].reaches(path) && !path.potentially_failed
     }
 
-    fn announce(&mut self, id: u8, port: Option<u16>, repeats: u32) {
+    /// Tells the peer of an address, on a subflow, or later if there is none.
+    fn announce(&mut self, id: u8, port: Option<u16>, repeats: u32, on: Option<usize>) {
         let Some(local) = self.local.iter().find(|local| local.id == id) else {
             return;
         };
@@ -195,11 +198,15 @@ impl Connection {
             address,
             port.unwrap_or(0),
         );
-        self.shared.counters.increment(Mib::MPTcpExtAddAddrTx);
         if !self.announced.contains(&id) {
             self.announced.push(id);
         }
         self.pending_add_addrs.retain(|other| other.id != id);
+        let Some(subflow) = on else {
+            self.unsent.announcement = Some((id, port, repeats));
+            return;
+        };
+        self.shared.counters.increment(Mib::MPTcpExtAddAddrTx);
         if repeats < REPEATS {
             self.pending_add_addrs.push(PendingAddAddr {
                 id,
@@ -211,13 +218,58 @@ impl Connection {
             self.end_announcement();
         }
         self.deadline = 0;
-        self.send_option(MptcpOption::AddAddr {
+        let option = MptcpOption::AddAddr {
             echo: false,
             address_id: id,
             address,
             port,
             hmac: Some(hmac),
-        });
+        };
+        self.send_option_on(subflow, option);
+    }
+
+    /// Says on a subflow what none was there for.
+    pub(super) fn send_unsent(&mut self, subflow: usize) {
+        let unsent = std::mem::take(&mut self.unsent);
+        if let Some((id, port, repeats)) = unsent.announcement {
+            self.announce(id, port, repeats, Some(subflow));
+        }
+        if let Some(announced) = unsent.echo {
+            self.echo(announced, subflow);
+        }
+        if let Some(id) = unsent.removal {
+            self.send_removal(id, subflow);
+        }
+    }
+
+    fn echo(&mut self, announced: (u8, IpAddr, Option<u16>), subflow: usize) {
+        let (address_id, address, port) = announced;
+        self.shared.counters.increment(Mib::MPTcpExtEchoAddTx);
+        let option = MptcpOption::AddAddr {
+            echo: true,
+            address_id,
+            address,
+            port,
+            hmac: None,
+        };
+        self.send_option_on(subflow, option);
+    }
+
+    /// A subflow that is left takes what waits for one with its acknowledgement, if it sends any (Linux `mptcp_established_options`).
+    #[cold]
+    pub(super) fn send_unsent_behind(&mut self, subflow: usize) {
+        if self.subflows[subflow].closed_at.is_some() && self.has_acknowledged(subflow) {
+            self.send_unsent(subflow);
+        }
+    }
+
+    /// The last that was sent is an acknowledgement on this subflow alone.
+    fn has_acknowledged(&self, subflow: usize) -> bool {
+        let pure = |last: &Transmit| {
+            let segment = &last.segment;
+            last.subflow == subflow && segment.seq_len() == 0 && !segment.flags.contains(Flags::RST)
+        };
+        self.shared.out.last().is_some_and(pure)
     }
 
     /// When an announcement without echo is sent again (`mptcp_adjust_add_addr_timeout`).
@@ -226,7 +278,11 @@ impl Connection {
         if most == 0 {
             return NEVER;
         }
-        self.shared.now + (self.connection_timeout(0).min(most) << repeats)
+        let least = match self.carrier() {
+            Some(_) => self.connection_timeout(0).min(most),
+            None => most,
+        };
+        self.shared.now + (least << repeats)
     }
 
     pub(super) fn repeat_announcements(&mut self) {
@@ -236,24 +292,22 @@ impl Connection {
             .iter()
             .filter(|one| one.repeat_at <= now);
         for one in due.copied().collect::<Vec<_>>() {
-            self.announce(one.id, one.port, one.repeats + 1);
+            self.announce(one.id, one.port, one.repeats + 1, self.carrier());
         }
     }
 
-    /// Sends an ACK with an option on some working subflow.
-    fn send_option(&mut self, option: MptcpOption) {
+    /// The subflow on which options leave that concern none.
+    fn carrier(&self) -> Option<usize> {
         let all = || 0..self.subflows.len();
         let working = all().find(|&subflow| self.works(subflow));
-        let Some(subflow) = working.or_else(|| {
-            all().find(|&subflow| self.subflows[subflow].reaches(&self.paths[subflow]))
-        }) else {
-            return;
-        };
-        self.send_option_on(subflow, option);
+        working
+            .or_else(|| all().find(|&subflow| self.subflows[subflow].reaches(&self.paths[subflow])))
     }
 
     fn send_option_on(&mut self, subflow: usize, option: MptcpOption) {
-        self.with(subflow, |socket, cx| socket.send_ack(cx));
+        if self.subflows[subflow].closed_at.is_none() || !self.has_acknowledged(subflow) {
+            self.with(subflow, |socket, cx| socket.send_ack(cx));
+        }
         let Some(last) = self.shared.out.last_mut() else {
             return;
         };
@@ -283,14 +337,10 @@ impl Connection {
             return;
         }
         self.shared.counters.increment(Mib::MPTcpExtAddAddr);
-        self.shared.counters.increment(Mib::MPTcpExtEchoAddTx);
-        self.send_option(MptcpOption::AddAddr {
-            echo: true,
-            address_id: id,
-            address,
-            port,
-            hmac: None,
-        });
+        match self.carrier() {
+            Some(subflow) => self.echo((id, address, port), subflow),
+            None => self.unsent.echo = Some((id, address, port)),
+        }
         let family = |remote: &&RemoteAddress| remote.address.is_ipv4() == address.is_ipv4();
         let room =
             self.remote.iter().filter(family).count() < self.shared.config.profile.most_addresses();
@@ -364,7 +414,8 @@ impl Connection {
         let Some(local) = (self.local.iter_mut()).find(|local| local.address == address) else {
             return;
         };
-        if !self.path_manager.ranks(address) {
+        let first_alone = self.shared.config.profile.prioritises_first_alone();
+        if !self.path_manager.ranks(address) || (first_alone && local.backup == backup) {
             return;
         }
         local.backup = backup;
@@ -383,11 +434,7 @@ impl Connection {
                 && subflow.socket.state.synchronised()
         });
         let from = from.enumerate().filter(|(_, from)| *from);
-        let most = if self.shared.config.profile.prioritises_first_alone() {
-            1
-        } else {
-            usize::MAX
-        };
+        let most = if first_alone { 1 } else { usize::MAX };
         let told: Vec<_> = from.map(|(subflow, _)| subflow).take(most).collect();
         for subflow in told {
             self.set_priority(subflow, backup);
@@ -396,7 +443,9 @@ impl Connection {
     }
 
     fn set_priority(&mut self, subflow: usize, backup: bool) {
-        if self.subflows[subflow].backup_local == backup {
+        // The kernel asks its endpoint alone (`mptcp_pm_mp_prio_send_ack`).
+        let known = self.subflows[subflow].backup_local == backup;
+        if known && !self.shared.config.profile.prioritises_first_alone() {
             return;
         }
         self.subflows[subflow].backup_local = backup;
@@ -476,6 +525,12 @@ impl Connection {
         let known = id == 0 || self.announced.contains(&id) || !leaving.is_empty();
         self.announced.retain(|other| *other != id);
         self.pending_add_addrs.retain(|other| other.id != id);
+        if let Some((waiting, _, repeats)) = &mut self.unsent.announcement
+            && *waiting == id
+        {
+            // It leaves nevertheless, and once.
+            *repeats = REPEATS;
+        }
         if finishes && known {
             self.tell_removed(id, address);
         }
@@ -493,26 +548,25 @@ impl Connection {
         }
     }
 
-    /// Tells the peer that an address is gone: on a subflow from another one, if any works (`mptcp_pm_addr_send_ack_avoid_list`).
+    /// Tells the peer that an address is gone: on a subflow from another one, if any works (`mptcp_pm_addr_send_ack_avoid_list`). While anything waits for
+    /// a subflow nothing is told (`mptcp_pm_remove_addr`).
     fn tell_removed(&mut self, id: u8, address: IpAddr) {
-        if self.session.multipath.is_none() {
+        if self.session.multipath.is_none() || !self.unsent.is_empty() {
             return;
         }
         let elsewhere = |subflow: &usize| self.subflows[*subflow].tuple.local.ip() != address;
-        let option = MptcpOption::RemoveAddr {
-            address_ids: vec![id],
-        };
-        let all = || 0..self.subflows.len();
-        let subflow = all()
-            .find(|subflow| elsewhere(subflow) && self.works(*subflow))
-            .or_else(|| all().find(|&subflow| self.works(subflow)))
-            .or_else(|| {
-                all().find(|&subflow| self.subflows[subflow].reaches(&self.paths[subflow]))
-            });
-        if let Some(subflow) = subflow {
-            self.shared.counters.increment(Mib::MPTcpExtRmAddrTx);
-            self.send_option_on(subflow, option);
+        let mut all = 0..self.subflows.len();
+        let subflow = all.find(|subflow| elsewhere(subflow) && self.works(*subflow));
+        match subflow.or_else(|| self.carrier()) {
+            Some(subflow) => self.send_removal(id, subflow),
+            None => self.unsent.removal = Some(id),
         }
+    }
+
+    fn send_removal(&mut self, id: u8, subflow: usize) {
+        self.shared.counters.increment(Mib::MPTcpExtRmAddrTx);
+        let address_ids = vec![id];
+        self.send_option_on(subflow, MptcpOption::RemoveAddr { address_ids });
     }
 
     pub(super) fn next_announcement(&self) -> Nanos {

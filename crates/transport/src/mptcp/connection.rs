@@ -11,7 +11,7 @@ use polypath_wire::tcp::Segment;
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
-use super::announcement::PendingAddAddr;
+use super::announcement::{PendingAddAddr, Unsent};
 use super::data_timer::DataTimer;
 use super::send::DataSender;
 use super::session::{Join, Multipath, Session, SubflowOptions};
@@ -53,6 +53,7 @@ pub struct Connection {
     /// Another address may be announced.
     pub(super) may_announce: bool,
     pub(super) pending_add_addrs: Vec<PendingAddAddr>,
+    pub(super) unsent: Unsent,
     pub(super) random: Pcg64Mcg,
     pub(super) egress: Egress,
     algorithms: Algorithms,
@@ -144,6 +145,7 @@ impl Connection {
             announced: vec![0],
             may_announce: true,
             pending_add_addrs: Vec::new(),
+            unsent: Unsent::default(),
             random,
             egress: Egress::new(mtus, ports),
             algorithms,

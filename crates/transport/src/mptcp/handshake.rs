@@ -96,6 +96,8 @@ impl Connection {
         self.shared
             .counters
             .add(Mib::MPTcpExtMPJoinSynBackupRx, u32::from(backup));
+        let elsewhere = tuple.local.port() != self.subflows[0].tuple.local.port();
+        (self.shared.counters).add(Mib::MPTcpExtMPJoinPortSynRx, u32::from(elsewhere));
         let unproven = self.subflows.iter().skip(1);
         if unproven.filter(|it| it.established_at.is_none()).count() >= MOST_UNPROVEN {
             return Ok(None);
@@ -207,7 +209,7 @@ impl Connection {
     }
 
     /// Further subflows come too late.
-    fn closed_to_joins(&self) -> bool {
+    pub(super) fn closed_to_joins(&self) -> bool {
         self.shared.config.profile.joins_while_open()
             && (self.send.finishing() || self.shared.receive.at_end())
     }
@@ -290,6 +292,7 @@ impl Connection {
         self.paths[subflow].multipath = true;
         self.subflows[subflow].established_at = Some(self.shared.now);
         self.adopt();
+        self.send_unsent(subflow);
         self.announce_next();
         self.note_occasion(Occasion::SubflowEstablished);
         self.shared.event(EventKind::SubflowEstablished(subflow));

@@ -82,6 +82,9 @@ impl Connection {
         if self.subflows[subflow].socket.owes_ack() {
             self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
+        if !self.unsent.is_empty() {
+            self.send_unsent_behind(subflow);
+        }
         self.note_deadline(subflow);
         self.housekeep();
     }
@@ -243,6 +246,16 @@ impl Connection {
             return false;
         }
         self.confirm_join(subflow);
+        let state = self.subflows[subflow].socket.state;
+        let both_closed = matches!(state, State::Closing | State::LastAck);
+        if both_closed {
+            self.with(subflow, |socket, cx| socket.on_ack(cx, segment));
+            let state = self.subflows[subflow].socket.state;
+            if matches!(state, State::Closed | State::TimeWait) {
+                // Nobody is left for its options (RFC 9293 section 3.10.7.4, fifth step; Linux `tcp_rcv_state_process`).
+                return true;
+            }
+        }
         if segment.rare.is_some() {
             self.on_options(subflow, segment);
             if self.ended.is_some() || self.subflows[subflow].socket.state == State::Closed {
@@ -250,7 +263,9 @@ impl Connection {
             }
         }
         self.subflows[subflow].socket.on_ecn(marked, segment);
-        self.with(subflow, |socket, cx| socket.on_ack(cx, segment));
+        if !both_closed {
+            self.with(subflow, |socket, cx| socket.on_ack(cx, segment));
+        }
         true
     }
 

@@ -271,6 +271,9 @@ impl Endpoints {
         let view = opening.view;
         let mut announced = None;
         if let Some(Own { local, flags, port }) = self.next_untried(view, |flags| flags.signal) {
+            if view.announcing {
+                return;
+            }
             let (id, for_both) = (local.id, flags.subflow.then_some((local.clone(), flags)));
             self.tried.push(id);
             opening.actions.push(Action::Announce { id, port });
@@ -574,6 +577,7 @@ mod tests {
                 addresses: &addresses,
                 announced: &[],
                 most_announced: usize::MAX,
+                announcing: false,
                 ways: &Ways::default(),
                 denies_first: self.denies_first,
             });

@@ -90,6 +90,8 @@ pub struct PmView<'a> {
     pub announced: &'a [u8],
     /// How many addresses may be announced now.
     pub most_announced: usize,
+    /// An announcement waits for a subflow to leave on.
+    pub announcing: bool,
     pub ways: &'a Ways,
     /// The peer takes no subflows to its first address (flag C, RFC 8684 section 3.1).
     pub denies_first: bool,

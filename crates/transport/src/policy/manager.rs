@@ -18,6 +18,7 @@ pub(crate) struct Standing<'a> {
     pub addresses: &'a [(IpAddr, IpAddr)],
     pub announced: &'a [u8],
     pub most_announced: usize,
+    pub announcing: bool,
     pub ways: &'a Ways,
     pub denies_first: bool,
 }
@@ -68,6 +69,7 @@ impl Manager {
             addresses: standing.addresses,
             announced: standing.announced,
             most_announced: standing.most_announced,
+            announcing: standing.announcing,
             ways: standing.ways,
             denies_first: standing.denies_first,
         });

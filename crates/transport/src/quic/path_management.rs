@@ -91,6 +91,7 @@ impl Connection {
             announced: &[],
             // QUIC has no frame that tells a peer of an address.
             most_announced: 0,
+            announcing: false,
             denies_first: false,
         };
         let actions = self.policy.ask_manager(&standing, self.now);

@@ -30,6 +30,7 @@ impl Connection {
         }
         if self.send.unsent() == 0 && !self.send.fin_sent {
             self.send.fin_sent = true;
+            self.give_up_attempts();
             self.send_data_fin();
         }
         if self.send.fin_acked && self.shared.receive.at_end() {
@@ -46,6 +47,18 @@ impl Connection {
                 } else if !self.subflows[subflow].socket.closing() {
                     self.with(subflow, |socket, cx| socket.close(cx));
                 }
+            }
+        }
+    }
+
+    /// As the DATA_FIN leaves, upstream ends the subflows whose SYNs are unanswered (`mptcp_subflow_shutdown`).
+    fn give_up_attempts(&mut self) {
+        if !self.shared.config.profile.joins_while_open() {
+            return;
+        }
+        for subflow in 0..self.subflows.len() {
+            if self.subflows[subflow].socket.state == State::SynSent {
+                self.close_subflow(subflow);
             }
         }
     }

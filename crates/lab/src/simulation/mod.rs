@@ -245,6 +245,7 @@ impl Simulation {
     }
 
     /// Returns whether a sample was taken.
+    #[inline(never)] // what seldom happens is no part of the loop
     fn on_timer(&mut self, timer: TimerId) -> bool {
         let (world, hosts) = (&mut self.world, &mut self.hosts);
         match world.owner(timer) {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use polypath_wire::mptcp::{MptcpOption, ResetReason};
 use polypath_wire::tcp::Flags;
 
-use super::announcement::PendingAddAddr;
+use super::announcement::{PendingAddAddr, Unsent, echo, removal};
 use super::connection::Connection;
 use super::keys;
 use super::session::Multipath;
@@ -93,9 +93,9 @@ impl Connection {
             remote: &self.remote,
             subflows: &subflows,
             addresses: &addresses,
-            announced: &self.announced,
-            most_announced: if self.may_announce { most } else { 0 },
-            announcing: self.unsent.announcement.is_some(),
+            announced: self.announcements.known(),
+            most_announced: self.announcements.most(most),
+            announcing: self.announcements.is_waiting(),
             denies_first: deny_initial,
         });
         let acts = !actions.is_empty();
@@ -107,7 +107,7 @@ impl Connection {
                 Action::OpenVia(pair, gateways) => self.open_subflow(pair, gateways),
                 Action::Close(pair) => self.close_pair(pair),
                 Action::Announce { id, port } => {
-                    self.may_announce = most > 1;
+                    self.announcements.set_open(most > 1);
                     self.announce(id, port, 0, self.carrier());
                 }
                 Action::Withdraw(id) => {
@@ -139,8 +139,7 @@ impl Connection {
 
     /// It is the next address's turn.
     pub(super) fn announce_next(&mut self) {
-        if !self.may_announce {
-            self.may_announce = true;
+        if self.announcements.reopen() {
             self.note_occasion(Occasion::Turn);
         }
     }
@@ -198,20 +197,31 @@ impl Connection {
             address,
             port.unwrap_or(0),
         );
-        if !self.announced.contains(&id) {
-            self.announced.push(id);
-        }
-        self.pending_add_addrs.retain(|other| other.id != id);
+        self.announcements.add(id);
+        self.announcements.end(id);
         let Some(subflow) = on else {
-            self.unsent.announcement = Some((id, port, repeats));
+            self.announcements.wait(Unsent {
+                announcement: Some((id, port, repeats)),
+                ..Unsent::default()
+            });
             return;
         };
         self.shared.counters.increment(Mib::MPTcpExtAddAddrTx);
         if repeats < REPEATS {
-            self.pending_add_addrs.push(PendingAddAddr {
+            // `mptcp_adjust_add_addr_timeout`; a time of 0 has no end.
+            let most = self.shared.config.add_addr_timeout_ns;
+            let least = match self.carrier() {
+                Some(_) => self.connection_timeout(0).min(most),
+                None => most,
+            };
+            let repeat_at = match most {
+                0 => NEVER,
+                _ => self.shared.now + (least << repeats),
+            };
+            self.announcements.awaits_echo(PendingAddAddr {
                 id,
                 port,
-                repeat_at: self.announcement_timeout(repeats),
+                repeat_at,
                 repeats,
             });
         } else {
@@ -230,68 +240,26 @@ impl Connection {
 
     /// Says on a subflow what none was there for.
     pub(super) fn send_unsent(&mut self, subflow: usize) {
-        let unsent = std::mem::take(&mut self.unsent);
+        let unsent = self.announcements.take_unsent();
         if let Some((id, port, repeats)) = unsent.announcement {
             self.announce(id, port, repeats, Some(subflow));
         }
         if let Some(announced) = unsent.echo {
-            self.echo(announced, subflow);
+            self.send_counted(Mib::MPTcpExtEchoAddTx, echo(announced), subflow);
         }
         if let Some(id) = unsent.removal {
-            self.send_removal(id, subflow);
+            self.send_counted(Mib::MPTcpExtRmAddrTx, removal(id), subflow);
         }
     }
 
-    fn echo(&mut self, announced: (u8, IpAddr, Option<u16>), subflow: usize) {
-        let (address_id, address, port) = announced;
-        self.shared.counters.increment(Mib::MPTcpExtEchoAddTx);
-        let option = MptcpOption::AddAddr {
-            echo: true,
-            address_id,
-            address,
-            port,
-            hmac: None,
-        };
+    fn send_counted(&mut self, counter: Mib, option: MptcpOption, subflow: usize) {
+        self.shared.counters.increment(counter);
         self.send_option_on(subflow, option);
-    }
-
-    /// A subflow that is left takes what waits for one with its acknowledgement, if it sends any (Linux `mptcp_established_options`).
-    #[cold]
-    pub(super) fn send_unsent_behind(&mut self, subflow: usize) {
-        if self.subflows[subflow].closed_at.is_some() && self.has_acknowledged(subflow) {
-            self.send_unsent(subflow);
-        }
-    }
-
-    /// The last that was sent is an acknowledgement on this subflow alone.
-    fn has_acknowledged(&self, subflow: usize) -> bool {
-        let pure = |last: &Transmit| {
-            let segment = &last.segment;
-            last.subflow == subflow && segment.seq_len() == 0 && !segment.flags.contains(Flags::RST)
-        };
-        self.shared.out.last().is_some_and(pure)
-    }
-
-    /// When an announcement without echo is sent again (`mptcp_adjust_add_addr_timeout`).
-    fn announcement_timeout(&self, repeats: u32) -> Nanos {
-        let most = self.shared.config.add_addr_timeout_ns;
-        if most == 0 {
-            return NEVER;
-        }
-        let least = match self.carrier() {
-            Some(_) => self.connection_timeout(0).min(most),
-            None => most,
-        };
-        self.shared.now + (least << repeats)
     }
 
     pub(super) fn repeat_announcements(&mut self) {
         let now = self.shared.now;
-        let due = self
-            .pending_add_addrs
-            .iter()
-            .filter(|one| one.repeat_at <= now);
-        for one in due.copied().collect::<Vec<_>>() {
+        for one in self.announcements.due(now) {
             self.announce(one.id, one.port, one.repeats + 1, self.carrier());
         }
     }
@@ -305,7 +273,7 @@ impl Connection {
     }
 
     fn send_option_on(&mut self, subflow: usize, option: MptcpOption) {
-        if self.subflows[subflow].closed_at.is_none() || !self.has_acknowledged(subflow) {
+        if self.subflows[subflow].closed_at.is_none() || !acknowledges(&self.shared.out, subflow) {
             self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
         let Some(last) = self.shared.out.last_mut() else {
@@ -338,8 +306,14 @@ impl Connection {
         }
         self.shared.counters.increment(Mib::MPTcpExtAddAddr);
         match self.carrier() {
-            Some(subflow) => self.echo((id, address, port), subflow),
-            None => self.unsent.echo = Some((id, address, port)),
+            Some(subflow) => {
+                let option = echo((id, address, port));
+                self.send_counted(Mib::MPTcpExtEchoAddTx, option, subflow);
+            }
+            None => self.announcements.wait(Unsent {
+                echo: Some((id, address, port)),
+                ..Unsent::default()
+            }),
         }
         let family = |remote: &&RemoteAddress| remote.address.is_ipv4() == address.is_ipv4();
         let room =
@@ -359,9 +333,7 @@ impl Connection {
 
     pub(super) fn on_add_addr_echo(&mut self, id: u8) {
         self.shared.counters.increment(Mib::MPTcpExtEchoAdd);
-        let awaited = self.pending_add_addrs.len();
-        self.pending_add_addrs.retain(|other| other.id != id);
-        if self.pending_add_addrs.len() < awaited {
+        if self.announcements.end(id) {
             self.end_announcement();
         }
     }
@@ -392,13 +364,7 @@ impl Connection {
         }
     }
 
-    pub(super) fn on_priority(&mut self, subflow: usize, backup: bool) {
-        self.shared.counters.increment(Mib::MPTcpExtMPPrioRx);
-        self.subflows[subflow].backup_remote = backup;
-        self.refresh_backup(subflow);
-    }
-
-    fn refresh_backup(&mut self, subflow: usize) {
+    pub(super) fn refresh_backup(&mut self, subflow: usize) {
         let backup = self.subflows[subflow].backup_local || self.subflows[subflow].backup_remote;
         if self.paths[subflow].backup != backup {
             self.paths[subflow].backup = backup;
@@ -470,7 +436,7 @@ impl Connection {
         local.up = up;
         let id = local.id;
         if up {
-            self.may_announce = true;
+            self.announcements.set_open(true);
             self.manage_paths(Occasion::AddressUp(id));
         } else {
             // A connection that would end with its last subflow keeps it.
@@ -522,15 +488,8 @@ impl Connection {
             .collect();
         let finishes = self.shared.config.profile.finishes_withdrawn_subflows();
         // The kernel's list has the first subflow after its end, too (`mptcp_pm_has_subflow_saddr`).
-        let known = id == 0 || self.announced.contains(&id) || !leaving.is_empty();
-        self.announced.retain(|other| *other != id);
-        self.pending_add_addrs.retain(|other| other.id != id);
-        if let Some((waiting, _, repeats)) = &mut self.unsent.announcement
-            && *waiting == id
-        {
-            // It leaves nevertheless, and once.
-            *repeats = REPEATS;
-        }
+        let known = id == 0 || self.announcements.known().contains(&id) || !leaving.is_empty();
+        self.announcements.remove(id, REPEATS);
         if finishes && known {
             self.tell_removed(id, address);
         }
@@ -551,31 +510,28 @@ impl Connection {
     /// Tells the peer that an address is gone: on a subflow from another one, if any works (`mptcp_pm_addr_send_ack_avoid_list`). While anything waits for
     /// a subflow nothing is told (`mptcp_pm_remove_addr`).
     fn tell_removed(&mut self, id: u8, address: IpAddr) {
-        if self.session.multipath.is_none() || !self.unsent.is_empty() {
+        if self.session.multipath.is_none() || self.announcements.any_unsent() {
             return;
         }
         let elsewhere = |subflow: &usize| self.subflows[*subflow].tuple.local.ip() != address;
         let mut all = 0..self.subflows.len();
         let subflow = all.find(|subflow| elsewhere(subflow) && self.works(*subflow));
         match subflow.or_else(|| self.carrier()) {
-            Some(subflow) => self.send_removal(id, subflow),
-            None => self.unsent.removal = Some(id),
+            Some(subflow) => self.send_counted(Mib::MPTcpExtRmAddrTx, removal(id), subflow),
+            None => self.announcements.wait(Unsent {
+                removal: Some(id),
+                ..Unsent::default()
+            }),
         }
     }
+}
 
-    fn send_removal(&mut self, id: u8, subflow: usize) {
-        self.shared.counters.increment(Mib::MPTcpExtRmAddrTx);
-        let address_ids = vec![id];
-        self.send_option_on(subflow, MptcpOption::RemoveAddr { address_ids });
-    }
-
-    pub(super) fn next_announcement(&self) -> Nanos {
-        self.pending_add_addrs
-            .iter()
-            .map(|one| one.repeat_at)
-            .min()
-            .unwrap_or(NEVER)
-    }
+/// Whether the last of these is an acknowledgement on this subflow, and nothing else.
+pub(super) fn acknowledges(sent: &[Transmit], subflow: usize) -> bool {
+    sent.last().is_some_and(|last| {
+        let segment = &last.segment;
+        last.subflow == subflow && segment.seq_len() == 0 && !segment.flags.contains(Flags::RST)
+    })
 }
 
 /// The number that the first address has among the host's, and no other in the connection.

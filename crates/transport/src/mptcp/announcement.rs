@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use crate::Nanos;
+use polypath_wire::mptcp::MptcpOption;
+
+use crate::{NEVER, Nanos};
 
 /// An announcement whose echo is awaited.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +26,141 @@ pub(super) struct Unsent {
     pub removal: Option<u8>,
 }
 
-impl Unsent {
-    pub fn is_empty(self) -> bool {
-        self.announcement.is_none() && self.echo.is_none() && self.removal.is_none()
+/// What this end has told its peer of its own addresses, and is still to tell.
+#[derive(Debug)]
+pub(super) struct Announcements {
+    /// Ids that the peer knows.
+    known: Vec<u8>,
+    /// Another one may be announced.
+    open: bool,
+    awaited: Vec<PendingAddAddr>,
+    unsent: Unsent,
+    /// That is not empty: asked for each segment.
+    any_unsent: bool,
+}
+
+impl Default for Announcements {
+    /// The peer knows the address that the connection began with.
+    fn default() -> Self {
+        Self {
+            known: vec![0],
+            open: true,
+            awaited: Vec::new(),
+            unsent: Unsent::default(),
+            any_unsent: false,
+        }
+    }
+}
+
+impl Announcements {
+    pub fn known(&self) -> &[u8] {
+        &self.known
+    }
+
+    pub fn add(&mut self, id: u8) {
+        if !self.known.contains(&id) {
+            self.known.push(id);
+        }
+    }
+
+    /// How many addresses may be announced, of `most`.
+    pub fn most(&self, most: usize) -> usize {
+        if self.open { most } else { 0 }
+    }
+
+    pub fn set_open(&mut self, open: bool) {
+        self.open = open;
+    }
+
+    /// It is the next address's turn. True: it was not yet.
+    pub fn reopen(&mut self) -> bool {
+        !std::mem::replace(&mut self.open, true)
+    }
+
+    /// An announcement waits for a subflow.
+    pub fn is_waiting(&self) -> bool {
+        self.unsent.announcement.is_some()
+    }
+
+    /// Something waits for a subflow.
+    #[inline(always)]
+    pub fn any_unsent(&self) -> bool {
+        self.any_unsent
+    }
+
+    /// This waits for a subflow, in place of what waited of its kind.
+    pub fn wait(&mut self, unsent: Unsent) {
+        self.unsent = Unsent {
+            announcement: unsent.announcement.or(self.unsent.announcement),
+            echo: unsent.echo.or(self.unsent.echo),
+            removal: unsent.removal.or(self.unsent.removal),
+        };
+        self.any_unsent = true;
+    }
+
+    pub fn take_unsent(&mut self) -> Unsent {
+        self.any_unsent = false;
+        std::mem::take(&mut self.unsent)
+    }
+
+    pub fn awaits_echo(&mut self, announcement: PendingAddAddr) {
+        self.awaited.push(announcement);
+    }
+
+    /// No echo of this id is awaited any longer. True: one was.
+    pub fn end(&mut self, id: u8) -> bool {
+        let awaited = self.awaited.len();
+        self.awaited.retain(|other| other.id != id);
+        self.awaited.len() < awaited
+    }
+
+    /// No echo of any is awaited any longer.
+    pub fn end_all(&mut self) {
+        self.awaited.clear();
+    }
+
+    /// The address with this id is gone. What waits leaves nevertheless, and is not `repeated`.
+    pub fn remove(&mut self, id: u8, repeated: u32) {
+        self.known.retain(|other| *other != id);
+        self.end(id);
+        if let Some((waiting, _, repeats)) = &mut self.unsent.announcement
+            && *waiting == id
+        {
+            *repeats = repeated;
+        }
+    }
+
+    /// Those without an echo by `now`.
+    pub fn due(&self, now: Nanos) -> Vec<PendingAddAddr> {
+        let due = self.awaited.iter().filter(|one| one.repeat_at <= now);
+        due.copied().collect()
+    }
+
+    pub fn next_repeat(&self) -> Nanos {
+        let times = self.awaited.iter().map(|one| one.repeat_at);
+        times.min().unwrap_or(NEVER)
+    }
+
+    /// Ids known and echoes awaited.
+    pub fn len(&self) -> usize {
+        self.known.len() + self.awaited.len()
+    }
+}
+
+/// The answer to an announcement of the peer's.
+pub(super) fn echo((address_id, address, port): (u8, IpAddr, Option<u16>)) -> MptcpOption {
+    MptcpOption::AddAddr {
+        echo: true,
+        address_id,
+        address,
+        port,
+        hmac: None,
+    }
+}
+
+/// An address is gone.
+pub(super) fn removal(id: u8) -> MptcpOption {
+    MptcpOption::RemoveAddr {
+        address_ids: vec![id],
     }
 }

@@ -104,7 +104,7 @@ impl Connection {
             .unwrap_or(NEVER);
         self.deadline = sockets
             .min(self.pacing_deadline())
-            .min(self.next_announcement())
+            .min(self.announcements.next_repeat())
             .min(self.path_manager_at)
             .min(self.orphaned_until())
             .min(self.send.deadline())

@@ -11,7 +11,7 @@ use polypath_wire::tcp::Segment;
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;
 
-use super::announcement::{PendingAddAddr, Unsent};
+use super::announcement::Announcements;
 use super::data_timer::DataTimer;
 use super::send::DataSender;
 use super::session::{Join, Multipath, Session, SubflowOptions};
@@ -48,12 +48,7 @@ pub struct Connection {
     pub(super) ways: Ways,
     pub(super) local: Vec<LocalAddress>,
     pub(super) remote: Vec<RemoteAddress>,
-    /// Ids that the peer was told of, and those whose echo is awaited.
-    pub(super) announced: Vec<u8>,
-    /// Another address may be announced.
-    pub(super) may_announce: bool,
-    pub(super) pending_add_addrs: Vec<PendingAddAddr>,
-    pub(super) unsent: Unsent,
+    pub(super) announcements: Announcements,
     pub(super) random: Pcg64Mcg,
     pub(super) egress: Egress,
     algorithms: Algorithms,
@@ -141,11 +136,7 @@ impl Connection {
                 address: tuple.remote.ip(),
                 port: None,
             }],
-            // The peer knows the address that the connection began with.
-            announced: vec![0],
-            may_announce: true,
-            pending_add_addrs: Vec::new(),
-            unsent: Unsent::default(),
+            announcements: Announcements::default(),
             random,
             egress: Egress::new(mtus, ports),
             algorithms,
@@ -387,7 +378,7 @@ impl Connection {
             segments: self.sockets().map(Socket::entries).sum(),
             mappings: mappings.sum(),
             ranges: self.shared.receive.ranges(),
-            addresses: self.remote.len() + self.announced.len() + self.pending_add_addrs.len(),
+            addresses: self.remote.len() + self.announcements.len(),
         }
     }
 

@@ -23,7 +23,7 @@ impl Connection {
                 }
                 self.send.stop();
                 self.shared.blocking.end(self.shared.now);
-                self.pending_add_addrs.clear();
+                self.announcements.end_all();
             }
             self.shared.event(EventKind::ConnectionClosed(reason));
         }

@@ -26,7 +26,7 @@ impl Connection {
             }
             self.shared.event(EventKind::Fallback(why));
             self.send.fall_back();
-            self.pending_add_addrs.clear();
+            self.announcements.end_all();
         }
     }
 

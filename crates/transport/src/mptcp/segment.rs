@@ -3,6 +3,7 @@
 use polypath_wire::mptcp::{DataAck, Dsn, Dss, MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::{Flags, Segment};
 
+use super::addresses::acknowledges;
 use super::connection::Connection;
 use super::session::{Join, Multipath};
 use crate::seq::unwrap;
@@ -75,15 +76,19 @@ impl Connection {
             self.on_synchronised(subflow, segment, arrival);
         }
         let socket = &self.subflows[subflow].socket;
-        if socket.state.synchronised() && (socket.repairs() || socket.wants_new_first()) {
+        if (socket.repairs() || socket.wants_new_first()) && socket.state.synchronised() {
             self.send_lost(subflow);
         }
         self.push_inline();
         if self.subflows[subflow].socket.owes_ack() {
             self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
-        if !self.unsent.is_empty() {
-            self.send_unsent_behind(subflow);
+        // A subflow that is left takes what waits for one with its acknowledgement, if it sends any (Linux `mptcp_established_options`).
+        if self.announcements.any_unsent()
+            && self.subflows[subflow].closed_at.is_some()
+            && acknowledges(&self.shared.out, subflow)
+        {
+            self.send_unsent(subflow);
         }
         self.note_deadline(subflow);
         self.housekeep();
@@ -338,7 +343,11 @@ impl Connection {
                 MptcpOption::Join(MpJoin::Ack { .. }) => {
                     self.subflows[subflow].socket.request_ack()
                 }
-                MptcpOption::Prio { backup } => self.on_priority(subflow, *backup),
+                MptcpOption::Prio { backup } => {
+                    self.shared.counters.increment(Mib::MPTcpExtMPPrioRx);
+                    self.subflows[subflow].backup_remote = *backup;
+                    self.refresh_backup(subflow);
+                }
                 MptcpOption::Fail { .. } => self.on_fail(subflow),
                 MptcpOption::FastClose { receiver_key } if self.is_own_key(*receiver_key) => {
                     let socket = &mut self.subflows[subflow].socket;

@@ -404,6 +404,7 @@ impl Hosts {
     #[inline(never)]
     fn make_flows(&mut self, world: &mut World, index: usize, subflow: usize) -> u32 {
         self.endpoints.number_subflows(index);
+        self.endpoints.number_paths(index);
         for subflow in self.endpoints[index].flows.len()..=subflow {
             let endpoint = &self.endpoints[index];
             let Some(connection) = &endpoint.connection else {

@@ -94,10 +94,12 @@ impl Hosts {
             frames.streams.clear();
             frames.datagrams.clear();
         }
+        let told = endpoint.quic().is_some_and(Quic::has_events);
         if called && self.apps.rouses() {
             self.rouse(world);
         }
-        if self.endpoints[index].quic().is_some_and(Quic::has_events) {
+        if told {
+            self.endpoints.number_paths(index);
             self.tell_events(world, index);
         }
         self.transmit_quic(world, index);
@@ -158,7 +160,6 @@ impl Hosts {
         if let Some(datagram) = sealed.datagram.take() {
             self.room.spares.put(datagram);
         }
-        self.endpoints.number_paths(index);
         self.follow_up_quic(world, index);
     }
 
@@ -291,8 +292,8 @@ impl Hosts {
         if world.net.captures().active() {
             self.log_secrets(world, index);
         }
-        self.endpoints.number_paths(index);
         if self.looks_at_segments && self.plan.record.segments {
+            self.endpoints.number_paths(index);
             let endpoint = &self.endpoints[index];
             for sent in &departing {
                 let number = endpoint.number(sent.path);

@@ -65,7 +65,7 @@ impl Connection {
         if self.orphaned_until() <= self.shared.now {
             return self.give_up_on_subflows();
         }
-        if self.next_announcement() <= self.shared.now {
+        if self.announcements.next_repeat() <= self.shared.now {
             self.repeat_announcements();
         }
         if self.path_manager_at <= self.shared.now {

@@ -124,6 +124,7 @@ MODULES = {
         "linux",
         "path",
         "path_manager",
+        "policy",
         "registry",
         "scheduler",
         "seq",

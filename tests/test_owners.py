@@ -17,13 +17,13 @@ LARGE = {
     "net/network::Network": Size(14, 64),
     "packetdrill/interface::Interface": Size(33, 0),
     "transport/congestion/bbr::Bbr": Size(25, 20),
-    "transport/mptcp/connection::Connection": Size(28, 247),
+    "transport/mptcp/connection::Connection": Size(20, 247),
     "transport/mptcp/send::DataSender": Size(26, 40),
     "transport/quic/connection::Connection": Size(15, 206),
     "transport/stream/receiver::Receiver": Size(22, 49),
     "transport/tcp/recovery::Delivery": Size(18, 2),
     "transport/tcp/recovery::Recovery": Size(24, 9),
-    "transport/tcp::Socket": Size(53, 285),
+    "transport/tcp::Socket": Size(43, 285),
 }
 
 

@@ -10,7 +10,8 @@ use super::connection::Connection;
 use super::keys;
 use super::session::Multipath;
 use super::subflow::Subflow;
-use crate::path_manager::{Action, Departure, LocalAddress, Occasion, Pair, PmView, RemoteAddress};
+use crate::path_manager::{Action, Departure, LocalAddress, Occasion, Pair, RemoteAddress};
+use crate::policy::Standing;
 use crate::tcp::State;
 use crate::{CloseReason, EventKind, Mib, NEVER, Nanos, Transmit};
 
@@ -21,10 +22,7 @@ impl Connection {
     /// Asks the path manager on the occasions that wait. Of several at one instant those before the first that it acts on count, as the
     /// kernel's worker makes one of them.
     pub(super) fn take_turn(&mut self) {
-        if self.occasions.is_empty() {
-            self.occasions.push(Occasion::Turn);
-        }
-        for occasion in std::mem::take(&mut self.occasions) {
+        for occasion in self.policy.manager_mut().take_occasions() {
             if self.manage_paths(occasion) {
                 break;
             }
@@ -35,20 +33,16 @@ impl Connection {
     pub(super) fn note_occasion(&mut self, occasion: Occasion) {
         let confirmed = |multipath: &Multipath| multipath.confirmed;
         let begun = self.session.multipath.as_ref().is_some_and(confirmed);
-        if self.ended.is_none()
-            && begun
-            && self.path_manager.minds(occasion)
-            && !self.occasions.contains(&occasion)
-        {
-            self.occasions.push(occasion);
-            self.path_manager_at = self.path_manager_at.min(self.shared.now);
-            self.deadline = self.deadline.min(self.path_manager_at);
+        let now = self.shared.now;
+        if self.ended.is_none() && begun && self.policy.manager_mut().note(occasion, now) {
+            self.deadline = self.deadline.min(now);
         }
     }
 
     /// Asks the path manager what to do and does it. True: it wanted something.
     fn manage_paths(&mut self, occasion: Occasion) -> bool {
-        if self.ended.is_some() || !self.path_manager.minds(occasion) || self.closed_to_joins() {
+        if self.ended.is_some() || !self.policy.manager().minds(occasion) || self.closed_to_joins()
+        {
             return false;
         }
         let Some(multipath) = self
@@ -60,7 +54,7 @@ impl Connection {
             return false;
         };
         let deny_initial = multipath.deny_join_initial;
-        let ready_at = *self.ready_at.get_or_insert(self.shared.now);
+        let ready_at = self.policy.manager_mut().ready_at(self.shared.now);
         let open = self.subflows.iter();
         // A join of the peer's is none before its third segment, as on the kernel (`mptcp_finish_join`).
         let joined = |state: State| state != State::SynReceived;
@@ -80,24 +74,21 @@ impl Connection {
         } else {
             usize::MAX
         };
-        let actions = self.path_manager.manage(&PmView {
+        let standing = Standing {
             occasion,
             further: self.further_subflows(),
             ways: &self.ways,
-            now: self.shared.now - ready_at,
-            clock: self.shared.now,
             client: self.session.client,
             opens: true,
             taken: self.session.client || self.shared.now > ready_at,
-            local: &self.local,
-            remote: &self.remote,
             subflows: &subflows,
             addresses: &addresses,
             announced: self.announcements.known(),
             most_announced: self.announcements.most(most),
             announcing: self.announcements.is_waiting(),
             denies_first: deny_initial,
-        });
+        };
+        let actions = self.policy.ask_manager(&standing, self.shared.now);
         let acts = !actions.is_empty();
         for action in actions {
             match action {
@@ -116,17 +107,7 @@ impl Connection {
                 Action::Priority { pair, backup } => self.prioritise(pair, backup),
             }
         }
-        let wake = match self.path_manager.wake() {
-            NEVER => NEVER,
-            wake => ready_at.saturating_add(wake),
-        };
-        // What came in between does not take the place of what it is to be asked for already.
-        self.path_manager_at = if self.occasions.is_empty() {
-            wake
-        } else {
-            self.path_manager_at.min(wake)
-        };
-        self.deadline = self.deadline.min(self.path_manager_at);
+        self.deadline = self.deadline.min(self.policy.manager().wakes_at());
         acts
     }
 
@@ -183,7 +164,7 @@ impl Connection {
 
     /// Tells the peer of an address, on a subflow, or later if there is none.
     fn announce(&mut self, id: u8, port: Option<u16>, repeats: u32, on: Option<usize>) {
-        let Some(local) = self.local.iter().find(|local| local.id == id) else {
+        let Some(local) = self.policy.addresses().find_local(id) else {
             return;
         };
         let Some(multipath) = &self.session.multipath else {
@@ -316,15 +297,17 @@ impl Connection {
             }),
         }
         let family = |remote: &&RemoteAddress| remote.address.is_ipv4() == address.is_ipv4();
+        let remotes = self.policy.addresses().remote();
         let room =
-            self.remote.iter().filter(family).count() < self.shared.config.profile.most_addresses();
+            remotes.iter().filter(family).count() < self.shared.config.profile.most_addresses();
         if room
-            && self
-                .remote
+            && remotes
                 .iter()
                 .all(|remote| remote.id != id && remote.address != address)
         {
-            self.remote.push(RemoteAddress { id, address, port });
+            self.policy
+                .addresses_mut()
+                .add_remote(RemoteAddress { id, address, port });
             self.shared.event(EventKind::AddressAdded { id, address });
             self.confirm();
             self.manage_paths(Occasion::AddressReceived(id));
@@ -342,7 +325,7 @@ impl Connection {
         let mut removed = Vec::new();
         for &id in ids {
             self.shared.counters.increment(Mib::MPTcpExtRmAddr);
-            self.remote.retain(|remote| remote.id != id);
+            self.policy.addresses_mut().remove_remote(id);
             self.shared.event(EventKind::AddressRemoved { id });
             let mut closed = false;
             for subflow in 0..self.subflows.len() {
@@ -376,16 +359,18 @@ impl Connection {
     /// Changes whether subflows from `address` are backups and tells the peer (MP_PRIO): later ones, and those that the profile says.
     pub fn set_backup(&mut self, address: IpAddr, backup: bool, now: Nanos) {
         self.shared.now = now;
-        let elsewhere = self.local.iter().any(|local| local.up);
-        let Some(local) = (self.local.iter_mut()).find(|local| local.address == address) else {
+        let elsewhere = self.policy.addresses().up().next().is_some();
+        let first_alone = self.shared.config.profile.prioritises_first_alone();
+        let ranks = self.policy.manager().path_manager().ranks(address);
+        let Some(local) = self.policy.addresses_mut().local_at_mut(address) else {
             return;
         };
-        let first_alone = self.shared.config.profile.prioritises_first_alone();
-        if !self.path_manager.ranks(address) || (first_alone && local.backup == backup) {
+        if !ranks || (first_alone && local.backup == backup) {
             return;
         }
         local.backup = backup;
-        let left = match self.path_manager.departure(local) {
+        let local = local.clone();
+        let left = match self.policy.manager().path_manager().departure(&local) {
             Departure::Unnoticed => false,
             Departure::UnlessLast => elsewhere,
             Departure::Withdrawn | Departure::Misnamed => true,
@@ -426,22 +411,19 @@ impl Connection {
     /// or they go on trying, as TCP's do.
     pub fn set_address_up(&mut self, address: IpAddr, up: bool, now: Nanos) {
         self.shared.now = now;
-        let Some(local) = self
-            .local
-            .iter_mut()
-            .find(|local| local.address == address && local.up != up)
-        else {
+        let Some(id) = self.policy.addresses_mut().set_up(address, up) else {
             return;
         };
-        local.up = up;
-        let id = local.id;
         if up {
             self.announcements.set_open(true);
             self.manage_paths(Occasion::AddressUp(id));
         } else {
             // A connection that would end with its last subflow keeps it.
             let outlives = self.shared.config.profile.outlives_subflows();
-            let left = match self.path_manager.departure(local) {
+            let Some(local) = self.policy.addresses().find_local(id) else {
+                return;
+            };
+            let left = match self.policy.manager().path_manager().departure(local) {
                 Departure::Unnoticed => false,
                 Departure::Withdrawn if outlives => {
                     self.remove(id, address);
@@ -449,7 +431,7 @@ impl Connection {
                 }
                 Departure::UnlessLast | Departure::Withdrawn => self.withdraw(id),
                 Departure::Misnamed => {
-                    self.tell_removed(unused_id(&self.local), address);
+                    self.tell_removed(unused_id(self.policy.addresses().local()), address);
                     true
                 }
             };
@@ -461,7 +443,7 @@ impl Connection {
 
     /// Closes the subflows from a local address and tells the peer on another one that it is gone. False: no other works, and nothing is done.
     fn withdraw(&mut self, id: u8) -> bool {
-        let Some(local) = self.local.iter().find(|local| local.id == id) else {
+        let Some(local) = self.policy.addresses().find_local(id) else {
             return false;
         };
         let address = local.address;

@@ -80,7 +80,7 @@ impl Connection {
         let address = own.tuple.local.ip();
         own.socket.state == State::SynReceived
             && self.shared.config.profile.needs_route_for_syn_ack()
-            && (self.local.iter()).any(|local| local.address == address && !local.up)
+            && self.policy.addresses().is_down(address)
     }
 
     /// When [`Connection::on_time`] must be called next at the latest; [`NEVER`] when nothing is pending. Called too early it does nothing.
@@ -105,7 +105,7 @@ impl Connection {
         self.deadline = sockets
             .min(self.pacing_deadline())
             .min(self.announcements.next_repeat())
-            .min(self.path_manager_at)
+            .min(self.policy.manager().wakes_at())
             .min(self.orphaned_until())
             .min(self.send.deadline())
             .min(self.data_timer.deadline());

@@ -20,13 +20,13 @@ use crate::accept::Accept;
 use crate::algorithms::Algorithms;
 use crate::host::{Egress, Ways};
 use crate::path::{Member, Path};
-use crate::path_manager::{LocalAddress, Occasion, PathManager, RemoteAddress};
+use crate::policy::{Addresses, Policy};
 use crate::registry::RegistryError;
-use crate::scheduler::{Rescuer, Scheduler};
+use crate::scheduler::Scheduler;
 use crate::stream::Blocked;
 use crate::tcp::context::{Context, Shared};
 use crate::tcp::{Reckoning, Socket, State};
-use crate::{CloseReason, Config, Counters, Event, Mib, NEVER, Nanos, Purpose, Transmit, Tuple};
+use crate::{CloseReason, Config, Counters, Event, Mib, Nanos, Purpose, Transmit, Tuple};
 
 /// One end of a TCP or MPTCP connection.
 pub struct Connection {
@@ -37,20 +37,10 @@ pub struct Connection {
     pub(super) paths: Vec<Path>,
     pub(super) send: DataSender,
     pub(super) data_timer: DataTimer,
-    pub(super) scheduler: Box<dyn Scheduler>,
-    pub(super) rescuer: Rescuer,
-    pub(super) path_manager: Box<dyn PathManager>,
-    /// When the path manager was first asked, and when it is to be asked again.
-    pub(super) ready_at: Option<Nanos>,
-    pub(super) path_manager_at: Nanos,
-    /// What it is to be asked for then.
-    pub(super) occasions: Vec<Occasion>,
+    pub(super) policy: Policy,
     pub(super) ways: Ways,
-    pub(super) local: Vec<LocalAddress>,
-    pub(super) remote: Vec<RemoteAddress>,
     pub(super) announcements: Announcements,
     pub(super) random: Pcg64Mcg,
-    pub(super) egress: Egress,
     algorithms: Algorithms,
     pub(super) established: bool,
     pub(super) ended: Option<CloseReason>,
@@ -123,22 +113,15 @@ impl Connection {
             subflows: Vec::new(),
             send: DataSender::new(&config, fills_queues(&config, &*scheduler)),
             data_timer: DataTimer::new(&config),
-            scheduler,
-            rescuer: algorithms.rescuer(&config)?,
-            path_manager,
-            ready_at: None,
-            path_manager_at: NEVER,
-            occasions: Vec::new(),
+            policy: Policy::new(
+                scheduler,
+                algorithms.rescuer(&config)?,
+                path_manager,
+                Addresses::new(local, tuple.remote.ip(), Egress::new(mtus, ports)),
+            ),
             ways: Ways::default(),
-            local,
-            remote: vec![RemoteAddress {
-                id: 0,
-                address: tuple.remote.ip(),
-                port: None,
-            }],
             announcements: Announcements::default(),
             random,
-            egress: Egress::new(mtus, ports),
             algorithms,
             established: false,
             ended: None,
@@ -222,9 +205,9 @@ impl Connection {
     ) -> Result<usize, RegistryError> {
         let config = &self.shared.config;
         let local = tuple.local.ip();
-        let mtu = self.egress.mtu(local, config.mtu);
+        let mtu = self.policy.addresses().egress().mtu(local, config.mtu);
         let mss = crate::tcp::announced_mss(mtu, local.is_ipv6());
-        let fills_queues = fills_queues(config, &*self.scheduler);
+        let fills_queues = fills_queues(config, self.policy.scheduler());
         let reckoning = if fills_queues && config.mptcp {
             Reckoning::RateAndMemory
         } else if fills_queues || config.profile.writes_in_bursts() {
@@ -332,7 +315,7 @@ impl Connection {
 
     /// Whether it takes joins at an address and port where no server listens.
     pub fn listens(&self, at: SocketAddr) -> bool {
-        self.path_manager.listens(at)
+        self.policy.manager().path_manager().listens(at)
     }
 
     /// The token by which the peer's MP_JOINs name this connection.
@@ -378,7 +361,7 @@ impl Connection {
             segments: self.sockets().map(Socket::entries).sum(),
             mappings: mappings.sum(),
             ranges: self.shared.receive.ranges(),
-            addresses: self.remote.len() + self.announcements.len(),
+            addresses: self.policy.addresses().remote().len() + self.announcements.len(),
         }
     }
 

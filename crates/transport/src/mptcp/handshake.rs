@@ -27,25 +27,15 @@ impl Connection {
         if self.closed_to_joins() {
             return;
         }
-        let Some(local) = self
-            .local
-            .iter()
-            .find(|address| address.id == pair.local)
-            .cloned()
-        else {
+        let Some(local) = self.policy.addresses().find_local(pair.local).cloned() else {
             return;
         };
-        let Some(remote) = self
-            .remote
-            .iter()
-            .find(|address| address.id == pair.remote)
-            .cloned()
-        else {
+        let Some(remote) = self.policy.addresses().find_remote(pair.remote).cloned() else {
             return;
         };
         let port = remote.port.unwrap_or(self.subflows[0].tuple.remote.port());
         let tuple = Tuple {
-            local: (local.address, self.egress.next_port()).into(),
+            local: (local.address, self.policy.addresses().egress().next_port()).into(),
             remote: (remote.address, port).into(),
         };
         let join = Join {
@@ -103,7 +93,9 @@ impl Connection {
             return Ok(None);
         }
         let local = self
-            .local
+            .policy
+            .addresses()
+            .local()
             .iter()
             .find(|address| address.address == tuple.local.ip());
         let (local_id, local_backup) =
@@ -386,7 +378,11 @@ impl Connection {
             join.local_nonce,
         );
         let valid = given == keys::leading_160(&expected);
-        let admits = self.path_manager.admits(self.further_subflows());
+        let admits = self
+            .policy
+            .manager()
+            .path_manager()
+            .admits(self.further_subflows());
         if valid && multipath.confirmed && admits && !self.closed_to_joins() {
             self.shared.counters.increment(Mib::MPTcpExtMPJoinAckRx);
             return true;
@@ -412,9 +408,8 @@ impl Connection {
         };
         if !multipath.confirmed {
             multipath.confirmed = true;
-            self.occasions.push(Occasion::Turn);
-            self.path_manager_at = self.shared.now;
-            self.deadline = self.deadline.min(self.path_manager_at);
+            self.policy.manager_mut().begin(self.shared.now);
+            self.deadline = self.deadline.min(self.shared.now);
         }
     }
 

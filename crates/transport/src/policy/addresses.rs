@@ -40,6 +40,28 @@ impl Addresses {
         &self.remote
     }
 
+    pub fn find_local(&self, id: u8) -> Option<&LocalAddress> {
+        self.local.iter().find(|local| local.id == id)
+    }
+
+    pub fn find_remote(&self, id: u8) -> Option<&RemoteAddress> {
+        self.remote.iter().find(|remote| remote.id == id)
+    }
+
+    /// This host's own, to be changed.
+    pub fn local_at_mut(&mut self, address: IpAddr) -> Option<&mut LocalAddress> {
+        self.local.iter_mut().find(|local| local.address == address)
+    }
+
+    /// The peer has told of an address.
+    pub fn add_remote(&mut self, remote: RemoteAddress) {
+        self.remote.push(remote);
+    }
+
+    pub fn remove_remote(&mut self, id: u8) {
+        self.remote.retain(|remote| remote.id != id);
+    }
+
     /// The id of an address of this host; 0, as of the first, where it is unknown.
     pub fn local_id(&self, address: IpAddr) -> u8 {
         let known = self.local.iter().find(|local| local.address == address);

@@ -29,6 +29,8 @@ pub(crate) struct Manager {
     /// When it was first asked, and when it is to be asked again.
     ready_at: Option<Nanos>,
     wakes_at: Nanos,
+    /// What it is to be asked for then, beside its turn.
+    occasions: Vec<Occasion>,
 }
 
 impl Manager {
@@ -37,7 +39,43 @@ impl Manager {
             path_manager,
             ready_at: None,
             wakes_at: NEVER,
+            occasions: Vec::new(),
         }
+    }
+
+    pub fn path_manager(&self) -> &dyn PathManager {
+        &*self.path_manager
+    }
+
+    /// It is to be asked at `now`, in its turn.
+    pub fn begin(&mut self, now: Nanos) {
+        self.occasions.push(Occasion::Turn);
+        self.wakes_at = now;
+    }
+
+    /// It is to be asked on an occasion once what arrived at `now` is answered, if it minds and is not to be asked already. True: it is.
+    pub fn note(&mut self, occasion: Occasion, now: Nanos) -> bool {
+        let noted = self.minds(occasion) && !self.occasions.contains(&occasion);
+        if noted {
+            self.occasions.push(occasion);
+            self.wakes_at = self.wakes_at.min(now);
+        }
+        noted
+    }
+
+    /// What it is to be asked for now.
+    pub fn take_occasions(&mut self) -> Vec<Occasion> {
+        self.wakes_at = NEVER;
+        let mut occasions = std::mem::take(&mut self.occasions);
+        if occasions.is_empty() {
+            occasions.push(Occasion::Turn);
+        }
+        occasions
+    }
+
+    /// When it was first asked, which is `now` if it never was.
+    pub fn ready_at(&mut self, now: Nanos) -> Nanos {
+        *self.ready_at.get_or_insert(now)
     }
 
     pub fn minds(&self, occasion: Occasion) -> bool {
@@ -54,7 +92,7 @@ impl Manager {
     }
 
     pub fn ask(&mut self, standing: &Standing, addresses: &Addresses, now: Nanos) -> Vec<Action> {
-        let ready_at = *self.ready_at.get_or_insert(now);
+        let ready_at = self.ready_at(now);
         let actions = self.path_manager.manage(&PmView {
             occasion: standing.occasion,
             now: now - ready_at,
@@ -73,9 +111,14 @@ impl Manager {
             ways: standing.ways,
             denies_first: standing.denies_first,
         });
-        self.wakes_at = match self.path_manager.wake() {
+        let wake = match self.path_manager.wake() {
             NEVER => NEVER,
             wake => ready_at.saturating_add(wake),
+        };
+        // What came in between does not take the place of what it is to be asked for already.
+        self.wakes_at = match self.occasions.is_empty() {
+            true => wake,
+            false => self.wakes_at.min(wake),
         };
         actions
     }

@@ -47,6 +47,10 @@ impl Policy {
         &self.manager
     }
 
+    pub fn manager_mut(&mut self) -> &mut Manager {
+        &mut self.manager
+    }
+
     /// Asks the path manager what to do.
     pub fn ask_manager(&mut self, standing: &Standing, now: Nanos) -> Vec<Action> {
         self.manager.ask(standing, &self.addresses, now)

@@ -76,8 +76,8 @@ impl Socket {
         let rest = (head.len % u64::from(cx.path.mss.max(1))) as u32;
         let front = Front {
             bytes: head.len,
-            window: self.window_end.saturating_sub(self.next),
-            offered: self.window_end.saturating_sub(self.una),
+            window: self.window.end().saturating_sub(self.next),
+            offered: self.window.end().saturating_sub(self.una),
             followed: !head.last,
             rest_leaves: !head.last || self.nagle_admits(cx.shared, rest, cx.path.mss),
             ends: self.closing(),

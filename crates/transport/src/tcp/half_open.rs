@@ -171,7 +171,7 @@ impl Socket {
         let fits = i64::from(ahead) <= above
             && i64::from(ahead) >= -below
             && i64::from(news) <= (self.next - self.una) as i64
-            && i64::from(news) >= -(self.largest_window as i64);
+            && i64::from(news) >= -(self.window.largest() as i64);
         if !fits {
             self.challenge(cx);
         }

@@ -28,7 +28,7 @@ impl Socket {
 
     /// Announces another MSS than that of its MTU (Linux `tcp_advertise_mss`).
     pub(crate) fn announce(&mut self, mss: u16) {
-        self.announced = mss.max(SMALLEST_MSS);
+        self.mss.announce(mss);
     }
 
     /// Takes the peer's SYN and answers it.
@@ -68,13 +68,12 @@ impl Socket {
             .and_then(|options| options.mss)
             .unwrap_or(536)
             .max(SMALLEST_MSS);
-        self.peer_mss = peer_mss;
-        self.mss = self.mss.min(peer_mss);
+        self.mss.meet(peer_mss);
         if self.search.is_some() {
             self.begin_search(&cx.shared.config, cx.shared.now, peer_mss);
         }
-        self.window_end = u64::from(syn.window) + u64::from(self.state == State::SynSent);
-        self.largest_window = syn.window.into();
+        let end = u64::from(syn.window) + u64::from(self.state == State::SynSent);
+        self.window.begin(end, syn.window.into());
         self.settle_mss(cx.shared.config.profile);
         let mss = self.plain_mss();
         cx.path.mss = mss - cx.options.data_len();
@@ -102,7 +101,7 @@ impl Socket {
         if self.negotiated.timestamps {
             segment.timestamps = Some((timestamp(cx.shared.now), self.timestamp_recent));
         }
-        let mss = self.announced;
+        let mss = self.mss.announced();
         let scale = cx.shared.config.window_scaling && (!answer || cx.shared.receive.scaling());
         let shift = cx.shared.receive.scale();
         let answering = answer && self.negotiated.timestamps;
@@ -154,8 +153,7 @@ impl Socket {
         }
         self.handshake_done(cx, segment, timed);
         let window = u64::from(segment.window) << self.negotiated.send_shift;
-        self.window_end = 1 + window;
-        self.largest_window = window;
+        self.window.begin(1 + window, window);
         self.bound_by_window(cx);
         true
     }

@@ -57,7 +57,7 @@ impl Socket {
         Info {
             state: self.recovery.state,
             retransmits: self.recovery.timeouts,
-            probes: self.probes,
+            probes: self.keepalive.sent(),
             backoff: self.recovery.backoff,
             unacked: self.sent.len() as u32,
             sacked: self.recovery.sacked,
@@ -65,7 +65,7 @@ impl Socket {
             retransmitting: self.recovery.retransmitting,
             send_mss: self.plain_mss(),
             receive_mss: self.receive_window.as_ref().map_or(0, |it| it.segment),
-            announced_mss: self.announced.into(),
+            announced_mss: self.mss.announced().into(),
             reordering: self.rack.degree as u32,
             rto: self.rtt.rto(config),
             last_received: self.ack.last_received(),

@@ -5,6 +5,33 @@ use super::timer::Idle;
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{Mib, Nanos};
 
+/// Probes since the peer was heard.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Probes {
+    sent: u32,
+    /// When the last one left.
+    last_at: Nanos,
+}
+
+impl Probes {
+    pub fn sent(self) -> u32 {
+        self.sent
+    }
+
+    /// So many went unanswered, of a peer that was last heard at this time.
+    fn unanswered(&mut self, heard_at: Nanos) -> u32 {
+        if self.last_at <= heard_at {
+            self.sent = 0;
+        }
+        self.sent
+    }
+
+    fn note(&mut self, now: Nanos) {
+        self.sent += 1;
+        self.last_at = now;
+    }
+}
+
 impl Socket {
     /// Waits for the connection to be idle, where the host asked for it.
     pub(super) fn start_keepalive(&mut self, shared: &Shared) {
@@ -32,20 +59,18 @@ impl Socket {
         } else if idle < keepalive.time {
             keepalive.time - idle
         } else {
-            if self.probed_at <= self.last_heard() {
-                self.probes = 0;
-            }
+            let heard_at = self.last_heard();
+            let unanswered = self.keepalive.unanswered(heard_at);
             let given_up = match cx.shared.config.user_timeout_ns {
-                0 => self.probes >= keepalive.probes,
-                timeout => idle >= timeout && self.probes > 0,
+                0 => unanswered >= keepalive.probes,
+                timeout => idle >= timeout && unanswered > 0,
             };
             if given_up {
                 cx.shared.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
                 self.send_reset(cx);
                 return false;
             }
-            self.probes += 1;
-            self.probed_at = now;
+            self.keepalive.note(now);
             self.send_probe(cx, Mib::TcpExtTCPKeepAlive);
             keepalive.interval
         };

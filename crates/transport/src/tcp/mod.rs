@@ -18,10 +18,12 @@ mod mtu_probing;
 mod once;
 mod paced;
 mod path_mtu;
+mod peer_window;
 mod receiver;
 mod recovery;
 mod sender;
 mod timer;
+mod window_usage;
 
 use std::collections::VecDeque;
 
@@ -44,15 +46,19 @@ pub(crate) use group::Front;
 pub(crate) use half_open::HalfOpen;
 use holes::Holes;
 pub use info::{Info, Sequence};
+use keepalive::Probes;
+use mss::Mss;
 pub(crate) use mss::most_of_window;
 pub(crate) use mtu_probing::Advice;
 use paced::Paced;
+use peer_window::PeerWindow;
 pub(crate) use receiver::Arrived;
 use recovery::{Rack, Recovery, Refused};
 use sender::Sent;
 pub(crate) use sender::{Chunk, Kind, Push};
 pub(crate) use timer::Fired;
 use timer::Timers;
+use window_usage::WindowUsage;
 
 /// Connection states (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,29 +130,13 @@ pub struct Socket {
     pub(crate) negotiated: Negotiated,
     pub(crate) totals: Totals,
 
-    /// The MSS that the SYN announces: that of this subflow's address family.
-    announced: u16,
-    /// The MSS that both ends and the path take, options included.
-    mss: u16,
-    /// What the peer's window admits of it.
-    window_mss: u16,
-    /// The lesser of the two.
-    usable_mss: u16,
-    /// The MSS that the peer's SYN announced.
-    peer_mss: u16,
+    mss: Mss,
 
     // Sending. Sequence numbers count from the initial one: 0 is the SYN, 1 the first byte.
     iss: u32,
     una: u64,
     next: u64,
-    /// Right edge of the peer's window, when this socket is the whole connection.
-    window_end: u64,
-    /// The sequence number of the segment that set it (RFC 9293 section 3.3.1, SND.WL1).
-    window_seq: u32,
-    /// The largest window that the peer offered here (RFC 5961 section 5.2, MAX.SND.WND).
-    largest_window: u64,
-    /// Where the window that it offered last ends, if that is closed; else 0, or where one ended before.
-    closed_at: u64,
+    window: PeerWindow,
     sent: VecDeque<Sent>,
     unsent: VecDeque<Chunk>,
     unsent_bytes: u64,
@@ -167,9 +157,7 @@ pub struct Socket {
     last_sent_at: Nanos,
     /// When the peer last acknowledged anything.
     heard_at: Nanos,
-    /// Keep-alive probes since the peer was heard, and when the last one left.
-    probes: u32,
-    probed_at: Nanos,
+    keepalive: Probes,
     /// Before this, segments that do not fit go unanswered.
     answer_after: Nanos,
     recovery: Recovery,
@@ -183,10 +171,7 @@ pub struct Socket {
     reckoning: Reckoning,
     /// The search for the path's MTU, where it is asked for, or what the path takes where its route was replaced.
     search: Option<Box<MtuDiscovery>>,
-    /// Window validation: the most packets in flight during this window, whether that was the limit, and where the window ends.
-    max_in_flight: u32,
-    cwnd_limited: bool,
-    usage_end: u64,
+    usage: WindowUsage,
     /// The next new data tells of a reduction (CWR).
     ecn_cwr_due: bool,
 
@@ -285,18 +270,11 @@ impl Socket {
                 receive_shift: 0,
             },
             totals: Totals::default(),
-            announced,
-            mss: announced,
-            window_mss: u16::MAX,
-            usable_mss: announced,
-            peer_mss: announced,
+            mss: Mss::new(announced),
             iss,
             una: 0,
             next: 0,
-            window_end: 1,
-            window_seq: 0,
-            largest_window: 0,
-            closed_at: 0,
+            window: PeerWindow::default(),
             sent: VecDeque::new(),
             unsent: VecDeque::new(),
             unsent_bytes: 0,
@@ -314,8 +292,7 @@ impl Socket {
             last_small: 0,
             last_sent_at: 0,
             heard_at: 0,
-            probes: 0,
-            probed_at: 0,
+            keepalive: Probes::default(),
             answer_after: 0,
             recovery: Recovery::default(),
             window_reduction: config.recovery,
@@ -324,9 +301,7 @@ impl Socket {
             rtt: RttEstimator::default(),
             congestion,
             paced,
-            max_in_flight: 0,
-            cwnd_limited: false,
-            usage_end: 0,
+            usage: WindowUsage::default(),
             ecn_cwr_due: false,
             irs: 0,
             received: 0,
@@ -345,7 +320,7 @@ impl Socket {
 
     /// Payload of a segment that has no options but those of TCP itself (`mss_cache`).
     pub(super) fn plain_mss(&self) -> u32 {
-        u32::from(self.usable_mss) - self.fixed_options()
+        u32::from(self.mss.usable()) - self.fixed_options()
     }
 
     /// Whether the segment may belong to this connection in its present state, and what to do with one that may not (RFC 9293

@@ -17,6 +17,74 @@ pub(crate) fn most_of_window(window: u64) -> u64 {
     }
 }
 
+/// How long a segment may be, options included.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mss {
+    /// What the SYN announces: that of this subflow's address family.
+    announced: u16,
+    /// What both ends and the path take.
+    agreed: u16,
+    /// What the peer's window admits of it.
+    of_window: u16,
+    /// The lesser of the two.
+    usable: u16,
+    /// What the peer's SYN announced.
+    peer: u16,
+}
+
+impl Mss {
+    pub fn new(announced: u16) -> Self {
+        Self {
+            announced,
+            agreed: announced,
+            of_window: u16::MAX,
+            usable: announced,
+            peer: announced,
+        }
+    }
+
+    pub fn announced(self) -> u16 {
+        self.announced
+    }
+
+    /// Announces another than that of the MTU (Linux `tcp_advertise_mss`).
+    pub fn announce(&mut self, mss: u16) {
+        self.announced = mss.max(SMALLEST_MSS);
+    }
+
+    pub fn agreed(self) -> u16 {
+        self.agreed
+    }
+
+    pub fn peer(self) -> u16 {
+        self.peer
+    }
+
+    /// The peer's SYN announced this.
+    pub fn meet(&mut self, peer: u16) {
+        self.peer = peer;
+        self.agreed = self.agreed.min(peer);
+    }
+
+    /// The path takes another; it counts once it is [settled](Self::settle).
+    pub fn agree(&mut self, mss: u16) {
+        self.agreed = mss;
+    }
+
+    fn bound(&mut self, of_window: u16) {
+        self.of_window = of_window;
+    }
+
+    fn settle(&mut self) {
+        self.usable = self.agreed.min(self.of_window);
+    }
+
+    #[inline(always)]
+    pub fn usable(self) -> u16 {
+        self.usable
+    }
+}
+
 impl Socket {
     /// Options that every segment has.
     pub(super) fn fixed_options(&self) -> u32 {
@@ -30,31 +98,31 @@ impl Socket {
     /// Both SYNs are known, and in an answer to ours the peer's window.
     pub(super) fn settle_mss(&mut self, profile: Profile) {
         if self.state == State::SynSent {
-            self.window_mss = self.half_of_window(profile);
+            self.mss.bound(self.half_of_window(profile));
         }
-        self.usable_mss = self.mss.min(self.window_mss);
+        self.mss.settle();
     }
 
     /// The path takes another MSS, options included.
     pub(super) fn take_mss(&mut self, path: &mut Path, mss: u16) {
-        self.mss = mss;
+        self.mss.agree(mss);
         self.follow(path);
     }
 
     fn follow(&mut self, path: &mut Path) {
-        let before = self.usable_mss;
-        self.usable_mss = self.mss.min(self.window_mss);
+        let before = self.mss.usable();
+        self.mss.settle();
         if !matches!(self.state, State::Closed | State::SynSent) {
-            path.mss = (path.mss + u32::from(self.usable_mss)).saturating_sub(before.into());
+            path.mss = (path.mss + u32::from(self.mss.usable())).saturating_sub(before.into());
         }
     }
 
-    /// What [`Socket::window_mss`] becomes with the largest window there was; the options of every segment fit.
+    /// What the window admits with the largest window there was; the options of every segment fit.
     fn half_of_window(&self, profile: Profile) -> u16 {
-        if !profile.halves_windows() || self.largest_window == 0 {
+        if !profile.halves_windows() || self.window.largest() == 0 {
             return u16::MAX;
         }
-        let most = most_of_window(self.largest_window) + u64::from(self.fixed_options());
+        let most = most_of_window(self.window.largest()) + u64::from(self.fixed_options());
         u16::try_from(most).unwrap_or(u16::MAX).max(SMALLEST_MSS)
     }
 
@@ -70,10 +138,11 @@ impl Socket {
 
     /// No segment is longer than half of the largest window that there was.
     pub(super) fn bound_by_window(&mut self, cx: &mut Context<impl Options>) {
-        let before = self.usable_mss;
-        self.window_mss = self.half_of_window(cx.shared.config.profile);
+        let before = self.mss.usable();
+        self.mss
+            .bound(self.half_of_window(cx.shared.config.profile));
         self.follow(&mut cx.path);
-        if self.usable_mss != before {
+        if self.mss.usable() != before {
             self.cut_anew(cx.path.mss);
         }
     }

@@ -60,7 +60,8 @@ impl Socket {
                 search.begin(peer_mss.into(), base + options, now);
             }
         }
-        self.mss = self.searched_mss().unwrap_or(self.mss);
+        let mss = self.searched_mss().unwrap_or(self.mss.agreed());
+        self.mss.agree(mss);
     }
 
     /// Upstream, the handshake is done (`tcp_init_transfer`).
@@ -83,7 +84,7 @@ impl Socket {
 
     /// The host has another route to the peer, of packets of `mtu` bytes; the next segment that leaves takes it.
     pub(crate) fn reroute(&mut self, mtu: u32, ipv6: bool) {
-        let (own, peer) = (u32::from(self.mss), u32::from(self.peer_mss));
+        let (own, peer) = (u32::from(self.mss.agreed()), u32::from(self.mss.peer()));
         let headers = headers(ipv6);
         self.search
             .get_or_insert_with(|| Box::new(MtuDiscovery::unsearched(headers, own + headers, peer)))
@@ -107,9 +108,9 @@ impl Socket {
 
     /// What waits is cut as it is from now on; what was sent, once it is sent again (`__tcp_retransmit_skb`).
     fn take_changed_mss(&mut self, cx: &mut Context<impl Options>) {
-        let before = self.usable_mss;
+        let before = self.mss.usable();
         self.take_searched_mss(&mut cx.path);
-        let after = self.usable_mss;
+        let after = self.mss.usable();
         if after < before {
             self.recut(cx);
         } else if after > before {
@@ -145,7 +146,7 @@ impl Socket {
         first_retransmission: Nanos,
     ) {
         let options = self.fixed_options();
-        let before = self.mss;
+        let before = self.mss.agreed();
         let search = self.search.as_mut();
         let Some(mtu) = search.and_then(|search| {
             let base = cx.shared.config.limits.base_mss;
@@ -154,7 +155,7 @@ impl Socket {
             return;
         };
         self.take_searched_mss(&mut cx.path);
-        if self.mss < before {
+        if self.mss.agreed() < before {
             cx.shared.event(EventKind::PathMtu {
                 subflow: cx.path.index,
                 mtu,
@@ -293,7 +294,7 @@ impl Socket {
     #[cold]
     pub(super) fn settle_probe(&mut self, cx: &mut Context<impl Options>) {
         let una = self.una;
-        let mss = u32::from(self.usable_mss);
+        let mss = u32::from(self.mss.usable());
         let Some(search) = &mut self.search else {
             return;
         };

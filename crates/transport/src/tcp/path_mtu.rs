@@ -31,7 +31,7 @@ impl Socket {
             return news;
         }
         let mss = announced_mss(mtu.max(least), ipv6);
-        let less = mss < self.mss;
+        let less = mss < self.mss.agreed();
         if less {
             self.take_mss(path, mss);
         }
@@ -250,7 +250,7 @@ impl Socket {
     /// was a probe (`__tcp_retransmit_skb`).
     pub(super) fn cut_repeated(&mut self, cx: &Context<impl Options>, index: usize) {
         let options = self.fixed_options() + cx.options.data_len();
-        let longest = u32::from(self.usable_mss).saturating_sub(options).max(1);
+        let longest = u32::from(self.mss.usable()).saturating_sub(options).max(1);
         if self.sent[index].len > longest {
             self.cut_at(index, longest);
         }

@@ -461,7 +461,7 @@ impl Socket {
 
     /// Right edge of the peer's window, when this socket is the whole connection.
     pub(crate) fn window_end(&self) -> u64 {
-        self.window_end
+        self.window.end()
     }
 
     pub(crate) fn nothing_in_flight(&self) -> bool {
@@ -601,19 +601,12 @@ impl Socket {
     /// Remembers whether the window or the application was the limit (RFC 7661's purpose, Linux `tcp_cwnd_validate`).
     pub(crate) fn validate_window(&mut self, limited: bool) {
         let in_flight = self.sent.len() as u32;
-        if self.una >= self.usage_end
-            || limited
-            || (!self.cwnd_limited && in_flight > self.max_in_flight)
-        {
-            self.cwnd_limited = limited;
-            self.max_in_flight = in_flight;
-            self.usage_end = self.next;
-        }
+        self.usage.note(self.una, self.next, in_flight, limited);
     }
 
     /// Whether the congestion window limits sending; in slow start half a window in use is enough (Linux `tcp_is_cwnd_limited`).
     pub(crate) fn is_cwnd_limited(&self, path: &Path) -> bool {
-        self.cwnd_limited || (path.in_slow_start() && path.cwnd < 2 * self.max_in_flight)
+        self.usage.limited() || (path.in_slow_start() && path.cwnd < 2 * self.usage.max_in_flight())
     }
 
     /// A window that was not used for a timeout falls to the initial window, at once or by halves (RFC 5681 section 4.1).

@@ -57,9 +57,8 @@ impl Connection {
         } else {
             return false;
         };
-        self.scheduler.blocked(cause);
         let view = Self::view(&self.shared, &self.paths, &self.send, None);
-        let rescue = self.rescuer.rescue(&view, cause);
+        let rescue = self.policy.rescue(&view, cause);
         if let Some(subflow) = rescue.penalise {
             self.paths[subflow].penalise(1);
             self.shared.event(EventKind::Penalised(subflow));

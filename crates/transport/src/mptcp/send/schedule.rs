@@ -74,7 +74,7 @@ impl Connection {
             return;
         }
         if self.session.multipath.is_some() {
-            self.scheduler.begin();
+            self.policy.scheduler().begin();
             self.push_multipath();
         } else {
             self.push_plain();
@@ -98,7 +98,7 @@ impl Connection {
             && !fragments.delegated()
         {
             fragments.release();
-            self.scheduler.begin();
+            self.policy.scheduler().begin();
         }
         self.push_multipath();
         self.sum_buffers();
@@ -327,7 +327,7 @@ impl Connection {
     #[inline(always)]
     fn ask(&mut self, next: Option<Next>) -> Decision {
         let view = Self::view(&self.shared, &self.paths, &self.send, next);
-        self.scheduler.select(&view)
+        self.policy.scheduler().select(&view)
     }
 
     /// Upstream MPTCP: a fragment goes to the subflow that its beginning went to; for another the scheduler is asked.
@@ -474,7 +474,7 @@ impl Connection {
     }
 
     pub(super) fn tell_scheduler(&mut self, path: usize, offset: u64, bytes: u32, new: bool) {
-        self.scheduler.carried(Carried {
+        self.policy.scheduler().carried(Carried {
             path,
             offset,
             bytes,

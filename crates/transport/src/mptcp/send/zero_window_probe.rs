@@ -68,8 +68,7 @@ impl Connection {
         if self.announcements.next_repeat() <= self.shared.now {
             self.repeat_announcements();
         }
-        if self.path_manager_at <= self.shared.now {
-            self.path_manager_at = NEVER;
+        if self.policy.manager().wakes_at() <= self.shared.now {
             self.take_turn();
         }
         if self.data_timer.deadline() <= self.shared.now {

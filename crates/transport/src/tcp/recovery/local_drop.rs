@@ -103,7 +103,7 @@ impl Socket {
         }
         self.next = from;
         self.last_small = self.last_small.min(from);
-        self.usage_end = self.usage_end.min(from);
+        self.usage.end_at(from);
         self.rack.decided = self.rack.decided.min(from);
         if let Some(paced) = &mut self.paced {
             paced.take_back(from);

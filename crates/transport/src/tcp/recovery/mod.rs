@@ -222,8 +222,8 @@ impl Socket {
         segment.ack == wrap(self.iss, self.una)
             && segment.payload.len > 0
             && segment.sack.is_empty()
-            && self.una + window == self.window_end
-            && window <= self.largest_window
+            && self.una + window == self.window.end()
+            && window <= self.window.largest()
             && !segment.flags.contains(Flags::ECE)
             && self.recovery.state == CaState::Open
             && self.recovery.probe_end.is_none()
@@ -243,9 +243,9 @@ impl Socket {
             ..Delivery::default()
         };
         let mss = cx.path.mss;
-        let largest_window = self.largest_window;
+        let largest_window = self.window.largest();
         let window_changed = ack >= self.una && self.update_window(cx, ack, segment);
-        if self.largest_window > largest_window {
+        if self.window.largest() > largest_window {
             self.note_larger_window(cx);
         }
         if !segment.sack.is_empty() && self.negotiated.sack {
@@ -323,14 +323,12 @@ impl Socket {
     /// Takes the peer's window (RFC 9293 section 3.10.7.4, fifth step).
     fn update_window(&mut self, cx: &Context<impl Options>, ack: u64, segment: &Segment) -> bool {
         let window = u64::from(segment.window) << self.negotiated.send_shift;
-        self.largest_window = self.largest_window.max(window);
         let end = ack + window;
-        if end > self.window_end {
-            (self.window_end, self.window_seq) = (end, segment.seq);
+        if self.window.offer(window, end, segment.seq) {
             return true;
         }
-        let shrunk = end < self.window_end && self.shrink_window(cx, (ack, end), segment);
-        self.closed_at = if window == 0 { self.window_end } else { 0 };
+        let shrunk = end < self.window.end() && self.shrink_window(cx, (ack, end), segment);
+        self.window.note_closed(window == 0);
         shrunk
     }
 
@@ -346,10 +344,10 @@ impl Socket {
         if cx.options.maps_data() || !cx.shared.config.profile.follows_windows() {
             return false;
         }
-        let later = segment.seq.wrapping_sub(self.window_seq) as i32;
+        let later = self.window.lag(segment.seq);
         let newer = ack > self.una || later > 0 || (later == 0 && segment.window == 0);
         if newer {
-            (self.window_end, self.window_seq) = (end, segment.seq);
+            self.window.set(end, segment.seq);
         }
         newer
     }

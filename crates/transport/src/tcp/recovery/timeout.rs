@@ -202,7 +202,7 @@ impl Socket {
             _ => self.recovery.first_timeout + timeout,
         };
         let too_long = self.recovery.timeouts > 0 && cx.shared.now >= gives_up_at;
-        if self.closed_at == self.window_end && self.heard_at >= self.sent[0].sent_at {
+        if self.window.is_closed() && self.heard_at >= self.sent[0].sent_at {
             // It took the window back: what is sent again is a probe that it answers (RFC 9293 section 3.8.6.1, Linux `tcp_retransmit_timer`).
             self.recovery.timeouts = self.recovery.timeouts.min(1);
         }

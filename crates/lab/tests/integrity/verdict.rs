@@ -408,13 +408,15 @@ impl<'a> Run<'a> {
         linux && in_handshake && self.plan.events.iter().any(down)
     }
 
-    /// Whether a host whose path manager is the kernel's may have ended its last subflow with an interface, so that the peer ended, or nobody
-    /// opened another.
+    /// Whether a host whose path manager is the kernel's may have ended its last subflow with an interface, and its peer, of another profile,
+    /// the connection with that.
     fn takes_leave(&self, application: &Application) -> bool {
-        [CLIENT, SERVER].into_iter().any(|side| {
+        [(CLIENT, SERVER), (SERVER, CLIENT)].into_iter().any(|(side, other)| {
             let config = &stack_of(self.plan, application, side).config;
+            let peer = &stack_of(self.plan, application, other).config;
             let down = |event: &Event| matches!(event.action, Action::Interface { node, up: false, .. } if node == side);
             config.profile == Profile::Linux
+                && peer.profile != Profile::Linux
                 && config.path_manager.name == "endpoints"
                 && self.plan.events.iter().any(down)
         })

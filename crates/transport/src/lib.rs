@@ -20,6 +20,7 @@ pub mod quic;
 mod ranges;
 pub mod registry;
 pub mod scheduler;
+mod sending;
 mod seq;
 mod sessions;
 pub mod settings;
@@ -36,8 +37,11 @@ pub use mptcp::application::Manner;
 pub use mptcp::connection::{Connection, Kept};
 pub use mptcp::segment::Arrival;
 pub use mptcp::send::plain::Limit;
+pub use mptcp::send::standing::standing;
 pub use mptcp::subflow::Subflow;
 pub use polypath_wire::tcp::Segment;
+pub use ranges::RangeSet;
+pub use sending::{Sending, Standing};
 pub use sessions::Sessions;
 pub use settings::{
     AckFrequency, AckPath, Buffer, Choice, Config, ControlPath, Keepalive, Limits, MtuProbing,

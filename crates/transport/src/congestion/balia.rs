@@ -45,6 +45,10 @@ fn alpha(path: &Member) -> f64 {
 const LARGEST_CUT: f64 = 1.5;
 
 impl CongestionControl for Balia {
+    fn couples(&self) -> bool {
+        true
+    }
+
     fn ssthresh(&mut self, path: &mut Member) -> u32 {
         let window = f64::from(path.cwnd);
         let left = window - window / 2.0 * alpha(path).min(LARGEST_CUT);
@@ -124,6 +128,10 @@ impl Kernel {
 }
 
 impl CongestionControl for Kernel {
+    fn couples(&self) -> bool {
+        true
+    }
+
     fn ssthresh(&mut self, path: &mut Member) -> u32 {
         if linked::several(path.paths) {
             path.cwnd.saturating_sub(self.cut as u32).max(1)

@@ -23,6 +23,10 @@ struct Coupled {
 }
 
 impl CongestionControl for Coupled {
+    fn couples(&self) -> bool {
+        true
+    }
+
     fn ssthresh(&mut self, path: &mut Member) -> u32 {
         let cut = (linked::total_window(path) / 2.0) as u32;
         path.cwnd.saturating_sub(cut).max(linked::floor(path.paths))

@@ -35,6 +35,10 @@ struct Ewtcp {
 }
 
 impl CongestionControl for Ewtcp {
+    fn couples(&self) -> bool {
+        true
+    }
+
     fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
         let weight = self.weight;
         self.credit.avoid(path, ack, |path| {

@@ -68,6 +68,10 @@ fn least_increase(path: &Path, paths: &[Path]) -> f64 {
 }
 
 impl<const SETS: bool> CongestionControl for Lia<SETS> {
+    fn couples(&self) -> bool {
+        true
+    }
+
     fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
         self.credit.avoid(path, ack, |path| {
             let increase = if SETS {
@@ -128,6 +132,10 @@ impl Kernel {
 }
 
 impl CongestionControl for Kernel {
+    fn couples(&self) -> bool {
+        true
+    }
+
     fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
         if !path.multipath {
             return reno::avoid(path, ack);

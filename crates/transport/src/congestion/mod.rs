@@ -76,6 +76,11 @@ pub trait CongestionControl: Send {
         false
     }
 
+    /// Whether the window grows by what the connection's other paths do, so that all together take no more than one.
+    fn couples(&self) -> bool {
+        false
+    }
+
     /// Seeds what the controller draws at random.
     fn seed(&mut self, _seed: u64) {}
 

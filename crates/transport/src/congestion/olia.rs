@@ -117,6 +117,10 @@ impl Olia {
 }
 
 impl CongestionControl for Olia {
+    fn couples(&self) -> bool {
+        true
+    }
+
     fn ssthresh(&mut self, path: &mut Member) -> u32 {
         let floor = if self.kernel {
             2

@@ -33,6 +33,10 @@ struct Semicoupled {
 }
 
 impl CongestionControl for Semicoupled {
+    fn couples(&self) -> bool {
+        true
+    }
+
     fn on_ack(&mut self, path: &mut Member, ack: &Ack) {
         let a = self.aggressiveness;
         self.credit

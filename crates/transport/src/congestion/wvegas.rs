@@ -120,6 +120,10 @@ impl WeightedVegas {
 }
 
 impl CongestionControl for WeightedVegas {
+    fn couples(&self) -> bool {
+        true
+    }
+
     fn on_sample(&mut self, _path: &mut Member, ack: &Ack) {
         self.rounds.sample(ack);
     }

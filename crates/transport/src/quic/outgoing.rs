@@ -173,6 +173,11 @@ impl Outgoing {
             .sum()
     }
 
+    /// The path that carried the first unacknowledged byte last.
+    pub fn first_holder(&self) -> Option<usize> {
+        self.chunks.front().map(|chunk| chunk.holder.into())
+    }
+
     /// Takes back what was written to a stream and never sent; returns how much.
     pub fn cancel(&mut self, id: u64, keep: u64) -> u64 {
         let Some(stream) = self.stream(id) else {

@@ -9,6 +9,7 @@ pub(crate) mod plain;
 mod reinjection;
 mod repair;
 mod schedule;
+pub(crate) mod standing;
 mod zero_window_probe;
 
 use std::collections::VecDeque;

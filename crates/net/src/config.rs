@@ -50,6 +50,17 @@ pub struct ChannelConfig {
     pub receiver_up: bool,
 }
 
+impl ChannelConfig {
+    /// Bits per second that it sends at most to begin with; of a trace on average, over the air while data is sent.
+    pub fn nominal_rate_bps(&self) -> Option<u64> {
+        let wifi = || {
+            let wifi = self.wifi.as_ref()?;
+            Some(wifi.rate(wifi.states.first()?)?.bps())
+        };
+        self.rate_bps.or_else(wifi)
+    }
+}
+
 impl Default for ChannelConfig {
     fn default() -> Self {
         Self {

@@ -44,6 +44,7 @@ pub use loss::{
     GilbertElliottConfig, LossConfig, MODELS as LOSS_MODELS, RandomConfig,
     TimedGilbertElliottConfig,
 };
+pub use network::busy::busy;
 pub use network::{ChangeError, Network, Occurrence, Output, Parcel};
 pub use packet::{DropReason, Ecn, MAX_LEN, Observer, Packet};
 pub use queue::{

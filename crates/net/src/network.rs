@@ -1,6 +1,7 @@
 //! The network as it runs: clock, events, packets.
 
 mod air;
+pub mod busy;
 mod changes;
 mod crossing;
 mod look_ahead;

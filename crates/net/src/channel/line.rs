@@ -337,7 +337,7 @@ impl Line {
             .map_or(0, |serializer| serializer.free_at.saturating_sub(now))
     }
 
-    fn busy(&self, now: Nanos) -> Nanos {
+    pub fn busy(&self, now: Nanos) -> Nanos {
         let since = self.bytes - self.account.bytes;
         let work = self
             .serializer

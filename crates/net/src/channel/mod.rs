@@ -455,6 +455,16 @@ impl Channel {
         }
     }
 
+    /// The time spent sending.
+    pub fn busy(&mut self, now: Nanos) -> Nanos {
+        let staged = match (&self.general.staged, &self.general.wireless) {
+            (Some(staged), _) => staged.totals(now).3,
+            (None, Some(wireless)) => wireless.totals(now).3,
+            (None, None) => 0,
+        };
+        self.line.busy(now) + staged
+    }
+
     /// Takes a new configuration and gives the packets that it loses.
     pub fn reconfigure<B>(
         &mut self,

@@ -73,13 +73,15 @@ def run(
     directory: Path | None = None,
     qlogs: Path | None = None,
     segments: bool = False,
+    account: bool = False,
     progress: Progress | None = None,
 ) -> Recording:
     """Runs a scenario; with `captures`, pcapng files go to `directory`.
 
     With `qlogs`, a new or empty folder, a qlog of each side of each connection of QUIC goes there. With `segments`, the
-    table of segments is recorded, which time-sequence graphs need. `progress` is called with the simulated time and the
-    time at which the run ends at the latest, in ns; left out, a notebook shows a bar.
+    table of segments is recorded, which time-sequence graphs need; with `account`, the simulator keeps an account of
+    why connections were not faster (docs/explain.md). `progress` is called with the simulated time and the time at
+    which the run ends at the latest, in ns; left out, a notebook shows a bar.
 
     `seed` takes the place of the scenario's own; a plan has its seed.
 
@@ -96,7 +98,7 @@ def run(
     if isinstance(scenario, Plan) and seed is not None:
         raise ScenarioError("a plan has its seed: give this one to the scenario, as scenario.plan(SEED)")
     plan = scenario if isinstance(scenario, Plan) else scenario.plan(seed)
-    options = Options(captures, directory, segments, qlogs)
+    options = Options(captures, directory, segments, qlogs, account=account)
     if progress is not None:
         return get(engine).run(plan, options, progress)
     with of_run(str(plan.view["name"])) as bar:

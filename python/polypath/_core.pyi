@@ -341,12 +341,12 @@ class Simulation:
         captures: Literal["none", "hosts", "links"] = "none",
         directory: str | None = None,
         load: Callable[[str, str], object] | None = None,
-        segments: bool = False,
+        aside: Sequence[Literal["segments", "account"]] = (),
         qlogs: str | None = None,
     ) -> Simulation:
         """`load` makes what is chosen as "python": from the kind and the parameters in JSON, an instance.
 
-        `segments` records the table of segments even if the plan does not; the recording's hash is then without it.
+        `aside` has these recorded even if the plan does not ask for them; the recording's hash is then without them.
         `qlogs` is a new or empty folder for a qlog of each side of each connection of QUIC.
         """
     @property

@@ -1,5 +1,6 @@
 //! From a [`plan::Plan`] to a [`Recording`]: endpoints, applications and probes on the network.
 
+mod account;
 mod alarm;
 mod application;
 pub mod bench;

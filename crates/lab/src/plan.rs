@@ -443,6 +443,9 @@ pub struct Record {
     /// One event for each scheduler decision.
     #[serde(default)]
     pub decisions: bool,
+    /// Of each end that sends, what the links that bound it could carry, and why they did not.
+    #[serde(default)]
+    pub account: bool,
     /// A run that takes more memory is stopped.
     #[serde(default = "default_memory")]
     pub memory_bytes: u64,
@@ -458,6 +461,7 @@ impl Default for Record {
             interval_ns: 100_000_000,
             segments: false,
             decisions: false,
+            account: false,
             memory_bytes: default_memory(),
         }
     }

@@ -41,21 +41,62 @@ pub struct Simulation {
     now_ns: u64,
     /// Of the algorithms in Python.
     fate: Option<Arc<Fate>>,
-    /// Whether segments are recorded without the plan asking for them: the hash is then that of a run without.
-    aside: bool,
+    aside: Aside,
+}
+
+/// What is recorded without the plan asking for it: the hash is then that of a run without.
+#[derive(Clone, Copy)]
+struct Aside {
+    segments: bool,
+    account: bool,
+}
+
+impl Aside {
+    /// Has a plan record these.
+    fn ask(plan: &mut Plan, names: &[String]) -> Self {
+        let record = &mut plan.record;
+        let asked = |name: &str| names.iter().any(|it| it == name);
+        let aside = Self {
+            segments: asked("segments") && !record.segments,
+            account: asked("account") && !record.account,
+        };
+        record.segments |= aside.segments;
+        record.account |= aside.account;
+        aside
+    }
+
+    /// The hash of the rest of a recording.
+    fn hash(self, recording: &mut Rows) -> [u8; 32] {
+        let mut without = Rows::default();
+        self.exchange(recording, &mut without);
+        let hash = recording.hash();
+        self.exchange(recording, &mut without);
+        hash
+    }
+
+    fn exchange(self, one: &mut Rows, other: &mut Rows) {
+        if self.segments {
+            std::mem::swap(&mut one.segments, &mut other.segments);
+            std::mem::swap(&mut one.sack_blocks, &mut other.sack_blocks);
+            std::mem::swap(&mut one.headers, &mut other.headers);
+        }
+        if self.account {
+            std::mem::swap(&mut one.account, &mut other.account);
+        }
+    }
 }
 
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (plan_json, captures = "none", directory = None, load = None, segments = false, qlogs = None))]
+    #[pyo3(signature = (plan_json, captures = "none", directory = None, load = None, aside = Vec::new(), qlogs = None))]
     fn new(
         py: Python<'_>,
         plan_json: &str,
         captures: &str,
         directory: Option<PathBuf>,
         load: Option<Py<PyAny>>,
-        segments: bool,
+        aside: Vec<String>,
         qlogs: Option<PathBuf>,
     ) -> PyResult<Self> {
         let mode = capture_mode(captures)?;
@@ -67,8 +108,7 @@ impl Simulation {
             .detach(|| {
                 guarded(|| {
                     let mut plan: Plan = serde_json::from_str(plan_json)?;
-                    let aside = segments && !plan.record.segments;
-                    plan.record.segments |= segments;
+                    let aside = Aside::ask(&mut plan, &aside);
                     let mut lab = Lab::with_algorithms(
                         plan,
                         mode,
@@ -132,20 +172,7 @@ impl Simulation {
         py.detach(|| {
             guarded(move || {
                 lab.finish().map(|mut recording| {
-                    let mut without = Default::default();
-                    let mut swap = |recording: &mut Rows| {
-                        let (segments, blocks, headers) = &mut without;
-                        std::mem::swap(&mut recording.segments, segments);
-                        std::mem::swap(&mut recording.sack_blocks, blocks);
-                        std::mem::swap(&mut recording.headers, headers);
-                    };
-                    if aside {
-                        swap(&mut recording);
-                    }
-                    let hash = recording.hash();
-                    if aside {
-                        swap(&mut recording);
-                    }
+                    let hash = aside.hash(&mut recording);
                     Recording::new(recording.into_tables(), hash)
                 })
             })

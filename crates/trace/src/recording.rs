@@ -60,6 +60,24 @@ tables! {
             queue_packets: u64,
             queue_bytes: u64,
         }
+        /// What became of the time of a link that bounds what an end of a connection sends.
+        account: AccountTable of AccountRow [optional] {
+            time_ns: i64,
+            connection: u32,
+            /// That sends.
+            side: Text,
+            link: u32,
+            /// `forward` or `backward`.
+            direction: Text,
+            /// What the link sent, or why it idled.
+            cause: Text,
+            /// The link that dropped or lost packets, or was down.
+            at_link: Option<u32>,
+            /// The subflow that carried the first byte that was not acknowledged.
+            head: Option<u32>,
+            /// A running total: what the link sent, or could have sent.
+            bytes: i64,
+        }
         /// Something that happened.
         events: EventTable of EventRow {
             time_ns: i64,

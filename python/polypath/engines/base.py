@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, get_args
@@ -53,6 +53,13 @@ class Options:
     programs: Path | None = None
     #: Is given what they print while they run.
     output: Output | None = None
+    #: Whether an account of causes is kept (docs/explain.md) even if the plan does not ask for it, as with `segments`.
+    account: bool = False
+
+    @property
+    def aside(self) -> Sequence[Literal["segments", "account"]]:
+        """What is recorded beside what the plan asks for."""
+        return (*(("segments",) if self.segments else ()), *(("account",) if self.account else ()))
 
     def __post_init__(self) -> None:
         """Raises EngineError for captures of an unknown kind."""

@@ -41,7 +41,7 @@ class Simulator:
         app = (plan.view.get("controller") or {}).get("app")
         program: Program | None = None
         try:
-            simulation = _core.Simulation(plan.json(), options.captures, directory, loader, options.segments, qlogs)
+            simulation = _core.Simulation(plan.json(), options.captures, directory, loader, options.aside, qlogs)
             program = None if app is None else Program(app, int(plan.view["seed"]))
             interrupted = _advance(simulation, int(plan.view["duration_ns"]), progress, program)
             end_ns = simulation.now_ns

@@ -49,6 +49,17 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
         "queue_packets": pl.UInt64,
         "queue_bytes": pl.UInt64,
     },
+    "account": {
+        "time_ns": _TIME,
+        "connection": pl.UInt32,
+        "side": _TEXT,
+        "link": pl.UInt32,
+        "direction": _TEXT,
+        "cause": _TEXT,
+        "at_link": pl.UInt32,
+        "head": pl.UInt32,
+        "bytes": pl.Int64,
+    },
     "events": {
         "time_ns": _TIME,
         "kind": _TEXT,

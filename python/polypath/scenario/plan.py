@@ -169,6 +169,7 @@ class _Builder:
                 "interval_ns": tables.record.interval,
                 "segments": tables.record.segments,
                 "decisions": tables.record.decisions,
+                **({"account": True} if tables.record.account else {}),
                 "memory_bytes": tables.record.memory,
             },
         }

@@ -238,7 +238,7 @@ impl Simulation {
             }
             Output::Timer(timer) => return self.on_timer(timer),
             // The Recording has it from the plan.
-            Output::Changed(_) => {}
+            Output::Changed(channel) => world.on_changed(channel),
             Output::Refused { channel, packet } => world.on_refused(channel, packet),
         }
         false
@@ -256,6 +256,7 @@ impl Simulation {
             Owner::Extra(extra) => hosts.on_extra_timer(world, extra),
             Owner::Processes => hosts.run_processes(world),
             Owner::Switching => world.on_switching_timer(),
+            Owner::Accounts => world.on_accounts_timer(),
             Owner::Endpoint(index) => hosts.on_endpoint_timer(world, index),
             Owner::Sample => {
                 self.sample();

@@ -20,6 +20,9 @@ impl Hosts {
         }
         self.tell_events(world, index);
         self.transmit(world, index);
+        if world.keeps_accounts() {
+            world.note_in_account(index, &self.endpoints[index]);
+        }
         true
     }
 

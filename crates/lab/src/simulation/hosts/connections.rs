@@ -65,6 +65,9 @@ impl Hosts {
             remote: destination,
         };
         self.apps[application].endpoint = Some(first);
+        if world.keeps_accounts() {
+            self.open_accounts(world, first);
+        }
         let now = world.net.now();
         if self.plan.applications[application].transport.is_quic() {
             return self.start_quic(world, first, tuple);
@@ -289,6 +292,9 @@ impl Hosts {
         let endpoint = &mut self.endpoints[index];
         let deadline = endpoint.tcp().map_or(NEVER, Connection::next_deadline);
         world.net.call_at(endpoint, deadline);
+        if world.keeps_accounts() {
+            world.note_in_account(index, &self.endpoints[index]);
+        }
     }
 
     /// As [`Hosts::follow_up`], where there is no connection of TCP.
@@ -437,6 +443,7 @@ impl Hosts {
                 .insert(node, tuple.local, tuple.remote, end);
             self.find_host_queue(world, index, subflow, flow);
             self.endpoints[index].flows.push(flow);
+            world.place_in_account(index, number, flow);
             self.recall_mtu(index, subflow);
         }
         self.endpoints[index].flows[subflow]

@@ -2,6 +2,7 @@
 //!
 //! Packets come from the [`World`] and go to it; it is handed in.
 
+mod accounts;
 mod after_packets;
 mod connections;
 mod demultiplexer;

@@ -112,6 +112,9 @@ impl Hosts {
         if let Some(deadline) = endpoint.quic().map(Quic::deadline) {
             world.net.call_at(endpoint, deadline);
         }
+        if world.keeps_accounts() {
+            world.note_in_account(index, &self.endpoints[index]);
+        }
     }
 
     /// A datagram came to the end of its flow.
@@ -384,6 +387,7 @@ impl Hosts {
             index as u64,
         );
         self.endpoints[index].flows[lane] = flow;
+        world.place_in_account(index, self.endpoints[index].number(lane), flow);
         flow
     }
 }

@@ -7,6 +7,7 @@ use polypath_transport::{Purpose, Segment};
 use polypath_wire::tcp::header_len;
 
 use super::World;
+use crate::account::Watch;
 use crate::flow::{Body, Content, DATAGRAM_HEADER, End, Flow, Sealed, TCP, UDP, ip_header_len};
 
 impl World {
@@ -196,7 +197,13 @@ impl World {
         let net = &mut self.net;
         match &mut self.switching {
             Some(switching) => switching.inject(net, route, len, flow, ecn, body),
-            None => (net.network).inject(route, len, flow, ecn, body, &mut net.captures),
+            None => match &mut self.accounts {
+                Some(accounts) => {
+                    let mut watch = Watch(&mut net.captures, accounts);
+                    (net.network).inject(route, len, flow, ecn, body, &mut watch);
+                }
+                None => (net.network).inject(route, len, flow, ecn, body, &mut net.captures),
+            },
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! It moves packets from where hosts put them to where hosts take them, and knows nothing of connections and applications.
 
+mod accounts;
 mod expecting;
 mod flows;
 mod middleboxes;
@@ -19,6 +20,8 @@ use polypath_trace::Recording;
 use polypath_transport::Nanos;
 
 use crate::PlanError;
+use crate::account::{self, Accounts, Watch};
+use crate::alarm::Alarm;
 use crate::build::{Built, build};
 use crate::capture::{CaptureMode, Captures};
 use crate::control::Choosers;
@@ -48,6 +51,7 @@ pub(super) enum Owner {
     Processes,
     Sample,
     Switching,
+    Accounts,
 }
 
 pub(super) struct World {
@@ -61,7 +65,9 @@ pub(super) struct World {
     spreading: Option<Spreading>,
     /// The switches that forward by tables, where there are any.
     switching: Option<Box<Switching>>,
-    /// Captures or switches observe packets.
+    /// Where the plan wants them.
+    accounts: Option<Box<Accounts>>,
+    /// Captures, accounts or switches observe packets.
     observed: bool,
     /// The flows of routers' reports of long packets, by channel and the flow that they are about.
     reports: BTreeMap<(ChannelId, u32), Option<u32>>,
@@ -102,10 +108,15 @@ impl World {
         let sample_timer = network.new_timer();
         let switching = Switching::new(&plan, &mut network, choosers)?.map(Box::new);
         let captures = Captures::open(&plan, captures, directory)?;
+        let accounts = account::wanted(&plan).then(|| {
+            let alarm = Alarm::new(network.new_timer());
+            Box::new(Accounts::new(&channels, alarm))
+        });
         let stacks = plan.take_stacks();
         let plan = Arc::new(plan);
         let mut world = Self {
-            observed: switching.is_some() || captures.active(),
+            observed: switching.is_some() || captures.active() || accounts.is_some(),
+            accounts,
             spreading: (plan.routing == Routing::Spread).then(Spreading::default),
             recorder: Recorder::new(&plan),
             plan: plan.clone(),
@@ -144,6 +155,9 @@ impl World {
         if let Some(switching) = &self.switching {
             self.own(switching.timer(), Owner::Switching);
         }
+        if let Some(accounts) = &self.accounts {
+            self.own(accounts.alarm.timer(), Owner::Accounts);
+        }
     }
 
     pub fn recorder(&mut self) -> &mut Recorder {
@@ -178,7 +192,7 @@ impl World {
         self.timers[timer.index()]
     }
 
-    /// Captures or switches observe packets.
+    /// Captures, accounts or switches observe packets.
     #[inline(always)]
     pub fn is_observed(&self) -> bool {
         self.observed
@@ -197,7 +211,13 @@ impl World {
         let net = &mut self.net;
         match &mut self.switching {
             Some(switching) => switching.poll(net, until),
-            None => net.network.poll(until, &mut net.captures),
+            None => match &mut self.accounts {
+                Some(accounts) => {
+                    let mut watch = Watch(&mut net.captures, accounts);
+                    net.network.poll(until, &mut watch)
+                }
+                None => net.network.poll(until, &mut net.captures),
+            },
         }
     }
 
@@ -247,6 +267,7 @@ impl World {
             // The plan's own changes, which were checked, say the same.
             let net = &mut self.net;
             let _ = (net.network).apply(channel, &change, &mut net.captures);
+            self.on_changed(channel);
         }
     }
 
@@ -257,6 +278,11 @@ impl World {
             .sample(now, endpoints, &self.net.channels, &mut self.net.network);
         if let Some(switching) = &mut self.switching {
             switching.sample(now, &mut self.recorder.recording);
+        }
+        if let Some(accounts) = &mut self.accounts {
+            let rows = accounts.rows(&mut self.net.network);
+            let table = &mut self.recorder.recording.account;
+            rows.into_iter().for_each(|row| table.push(row));
         }
     }
 

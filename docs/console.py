@@ -31,6 +31,7 @@ PAGES = (
     "docs/comparing.md",
     "docs/cookbook.md",
     "docs/curves.md",
+    "docs/explain.md",
     "docs/exposure.md",
     "docs/figures.md",
     "docs/mininet.md",

@@ -10,6 +10,7 @@ import polars as pl
 import polypath
 from polypath import _core
 from polypath.engines import scheduled
+from polypath.results import account, metrics
 
 from .case import Case, ran
 from .compare import OF_SEGMENTS, SAMPLED, TIMED, same, same_rows, same_tables, without_kinds
@@ -43,6 +44,21 @@ def recorded_segments(case: Case, random: Random) -> None:
     same(case.recording, case.detailed, without=OF_SEGMENTS)
     one, other = case.recording.metadata, case.detailed.metadata
     require(one.recording_sha256 == other.recording_sha256, "the hash of the Recording differs")
+
+
+@relation(
+    "With an account everything else is the same, and so is the hash; it has delivered what arrived.",
+    "It watches what passes.",
+)
+def accounts(case: Case, random: Random) -> None:
+    other = polypath.run(case.plan, account=True)
+    same(case.recording, other, without=frozenset({"account"}))
+    require(case.recording.metadata.recording_sha256 == other.metadata.recording_sha256, "the hash differs")
+    changed = any("middleboxes" in link for link in case.plan.view["links"])
+    for connection in metrics.connections(other):
+        kept = account.of_connection(other, connection)
+        if kept is not None and not changed:
+            require(kept.delivered_bytes >= connection.bytes, f"{connection.name}: less delivered than arrived")
 
 
 @relation(
@@ -83,7 +99,7 @@ def recorded_decisions(case: Case, random: Random) -> None:
 )
 def advanced_by_steps(case: Case, random: Random) -> None:
     plan = case.plan
-    simulation = _core.Simulation(plan.json(), "none", None, None, False, None)
+    simulation = _core.Simulation(plan.json())
     longest = plan.view["duration_ns"] // 20
     while not simulation.step(simulation.now_ns + random.randint(1, longest)):
         pass

@@ -124,6 +124,8 @@ export interface Connection {
   /** What the table cannot say in a cell, as the terminal has it. */
   notes: string[];
   subflows: Lane[];
+  /** What the links that bound it could carry, and what became of that; none where none was kept. */
+  account: Account | null;
   causes: Cause[];
 }
 
@@ -133,6 +135,22 @@ export interface Lane {
   label: string;
   path: number;
   shade: number;
+}
+
+/** The bytes of the charges and those delivered add up to the capacity. */
+export interface Account {
+  capacity_bytes: number;
+  delivered_bytes: number;
+  duration_s: number;
+  charges: Charge[];
+}
+
+export interface Charge {
+  title: string;
+  path: string;
+  bytes: number;
+  sentence: string;
+  at_s: number;
 }
 
 export interface Cause {

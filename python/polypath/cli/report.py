@@ -22,7 +22,7 @@ from polypath.cli.options import Runs, Seed, Settings
 from polypath.engines import Options
 from polypath.labs import Lab
 from polypath.report import FINE_RUNS, Judged, Labelled, LabOf, Page, SweepOf, build, html, is_unchanged
-from polypath.results import OutputError, Recording, folder, layout, reading, stored
+from polypath.results import OutputError, Recording, account, folder, layout, reading, stored
 from polypath.results.expectations import Row, Sample, evaluate
 from polypath.results.files import write_text
 from polypath.results.names import of_folders, of_place, told_apart
@@ -234,7 +234,9 @@ def _run(
             yield _swept(job, Path(mkdtemp(dir=scratch)))
             continue
         with progress.shown(job.name) as callback:
-            recording = engines.get("sim").run(job.plan, Options(segments=True), callback)
+            recording = engines.get("sim").run(
+                job.plan, Options(segments=True, account=account.is_read(job.plan.view)), callback
+            )
         recording = replace(recording, metadata=replace(recording.metadata, scenario=job.name))
         yield _Found(job.name, [Labelled(job.name, recording)])
 

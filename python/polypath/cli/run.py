@@ -18,7 +18,7 @@ from polypath.cli.console import out as console
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Application, AsIperf3, AsJson, Axes, Cluster, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.engines import Engine, EngineError, Options
-from polypath.results import Recording, folder, layout, summary
+from polypath.results import Recording, account, folder, layout, summary
 from polypath.results.folder import Folder
 from polypath.results.summary import to_json
 
@@ -174,7 +174,11 @@ def _run(
     kept = staged / layout.PROGRAMS if staged is not None and job.plan.view.get("programs") else None
     with progress.shown(job.name) as callback:
         try:
-            recording = engine.run(job.plan, Options(captures.value, into, segments, qlogs, kept), callback)
+            recording = engine.run(
+                job.plan,
+                Options(captures.value, into, segments, qlogs, kept, account=account.is_read(job.plan.view)),
+                callback,
+            )
         except EngineError as error:
             raise job.placed(error) from error
     recording = replace(recording, metadata=replace(recording.metadata, scenario=job.name))

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from polypath.report import asked, columns, listing, network, series
-from polypath.results import Recording, causes, further, metrics, notes, summary, uplinks
+from polypath.results import Recording, account, causes, further, metrics, notes, reasons, summary, uplinks
 from polypath.results.changes import changes
 from polypath.results.expectations import Row
 from polypath.results.metrics import Connection, Subflow
@@ -197,6 +197,7 @@ def _connection(
         "receiver": of.receiver,
         "charted": charted,
         "subflows": subflows,
+        "account": _account(recording, of) if charted else None,
         "causes": [
             {
                 "kind": each.kind,
@@ -208,6 +209,27 @@ def _connection(
         ]
         if charted
         else [],
+    }
+
+
+def _account(recording: Recording, of: Connection) -> dict[str, Any] | None:
+    kept = account.of_connection(recording, of)
+    if kept is None:
+        return None
+    return {
+        "capacity_bytes": kept.capacity_bytes,
+        "delivered_bytes": kept.delivered_bytes,
+        "duration_s": (kept.until_ns - kept.since_ns) / 1e9,
+        "charges": [
+            {
+                "title": reasons.title(each),
+                "path": each.path,
+                "bytes": each.bytes,
+                "sentence": reasons.sentence(each),
+                "at_s": each.worst_ns / 1e9,
+            }
+            for each in kept.charges
+        ],
     }
 
 

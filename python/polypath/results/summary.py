@@ -13,6 +13,8 @@
       reassembly_max_bytes     most that waited at the receiver for its turn, of the samples; null without any
       blocking[]               what the receiver waited for with data at hand: level, subflow, cause, time_s, byte_s,
                                max_bytes; null where the engine cannot know it
+      account                  only where one was kept: capacity_bytes (the sum of all other bytes), delivered_bytes,
+                               since_s, until_s, account[] {cause, path, at, head, bytes, worst_s} (docs/explain.md)
       requests                 count, unanswered, refused (of the unanswered: messages for which no packet had room),
                                median_s, p95_s and p99_s (one without an answer is longer than any; null where one
                                decides), delay_s[] (null: unanswered); of messages: those sent, lost, and their delays
@@ -60,7 +62,7 @@ from typing import Any
 
 import polars as pl
 
-from polypath.results import bridges, completions, control, metrics, pages, video
+from polypath.results import account, bridges, completions, control, metrics, pages, video
 from polypath.results.recording import Recording
 
 _QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -190,6 +192,7 @@ def _connection(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
         "completion_s": _seconds(metrics.completion_ns(of)),
         "reassembly_max_bytes": metrics.reassembly_max(recording, of),
         "blocking": _blocking(metrics.blocking(recording, of)),
+        **_account(recording, of),
         "requests": _requests(metrics.delays(recording, of), metrics.refused(recording, of)),
         **_video(video.playback(recording, of)),
         **_page(recording, of),
@@ -197,6 +200,11 @@ def _connection(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
         "subflows": [_subflow(recording, of, subflow) for subflow in metrics.subflows(recording, of)],
         "goodput_series": {"t_s": times, "mbps": [_rounded(rate) for rate in rates]},
     }
+
+
+def _account(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
+    kept = account.of_connection(recording, of)
+    return {} if kept is None else {"account": kept.data()}
 
 
 def _requests(delays: Sequence[int | None], refused: int) -> dict[str, Any]:

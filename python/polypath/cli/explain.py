@@ -1,0 +1,191 @@
+"""polypath explain: why a connection was not faster, in bytes that add up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.markup import escape
+
+from polypath import engines, remedies
+from polypath.cli import complete, jobs, progress
+from polypath.cli.console import out, table
+from polypath.cli.errors import DONE, INTERRUPTED, InputError
+from polypath.cli.options import Runs, Seed, Settings
+from polypath.engines import Options
+from polypath.remedies import Trial
+from polypath.results import Recording, account, layout, metrics, reasons
+from polypath.results.account import Account
+from polypath.results.metrics import SECOND, Connection
+
+#: Charges below this part of what the links could carry have no row.
+_LEAST: Final = 0.001
+#: So many sentences at most, of charges of at least this part.
+_SENTENCES: Final = 6
+_LEAST_SAID: Final = 0.01
+_BAR: Final = 24
+_SAID: Final = ("said MB", "came MB", "said Mbps", "came Mbps")
+
+
+def explain(
+    target: Annotated[
+        str, typer.Argument(metavar="DIR|LAB|SCENARIO.toml", show_default=False, autocompletion=complete.targets)
+    ],
+    settings: Settings = None,
+    seed: Seed = None,
+    runs: Runs = None,
+    since: Annotated[
+        float, typer.Option("--since", metavar="SECONDS", min=0, help="Only what happened from then on.")
+    ] = 0.0,
+    until: Annotated[
+        float | None,
+        typer.Option("--until", metavar="SECONDS", min=0, help="Only what happened up to then.", show_default=False),
+    ] = None,
+    check: Annotated[
+        int | None,
+        typer.Option(
+            "--verify", metavar="N", min=1, show_default=False, help="Run again without each of the N dearest causes."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the accounts as JSON instead of tables.")] = False,
+) -> int:
+    """Explain why each connection of a run was not faster.
+
+    Of a stored result of the simulator, or of a lab's run or a scenario, which is run here. For each connection: what
+    the links that bound it could have carried, what each cause took of that, and what was left to be delivered. The
+    parts add up. A stretch of time ends at samples (`record.interval`).
+
+    `--verify 3` runs the scenario again without each of the three dearest causes that it can take away, and tells what
+    was said and what came of it.
+
+    Examples: `polypath explain aggregation --run mptcp`, `polypath explain results/mptcp --since 4 --until 6`,
+    `polypath explain scenario.toml --set defaults.scheduler=blest --json`.
+    """
+    recording = _recording(target, settings or (), seed, runs or ())
+    stretch = (round(since * SECOND), None if until is None else round(until * SECOND))
+    found = [
+        (each, kept)
+        for each in metrics.connections(recording)
+        if (kept := account.of_connection(recording, each, *stretch)) is not None
+    ]
+    if not found:
+        raise InputError(f"{target}: no account was kept; {_why(recording)}")
+    trials = {connection.application: _verified(recording, connection, kept, check or 0) for connection, kept in found}
+    if as_json:
+        out.verbatim(json.dumps(_data(recording, found, trials if check else None), indent=2) + "\n")
+    else:
+        for connection, kept in found:
+            _show(connection, kept)
+            if check:
+                _show_trials(kept, trials[connection.application])
+    return INTERRUPTED if recording.metadata.interrupted else DONE
+
+
+def _why(recording: Recording) -> str:
+    if recording.metadata.engine != "sim":
+        return f"engine {recording.metadata.engine} keeps none, only the simulator does"
+    if recording.plan.get("controller") or recording.plan.get("bridging") or recording.plan["routing"] == "spread":
+        return "under a controller or with bridges the links that bound a connection are not known beforehand"
+    if all(each.bytes == 0 for each in metrics.connections(recording)):
+        return "no connection carried data"
+    return "no link on the way has a rate, or the result was stored without one: run it again"
+
+
+def _recording(target: str, settings: Sequence[str], seed: int | None, runs: Sequence[str]) -> Recording:
+    """A stored result, or a run made here."""
+    if Path(target).is_dir() and (Path(target) / layout.MANIFEST).exists():
+        if settings or seed is not None or runs:
+            raise InputError(f"{target} is a result; --set, --seed and --run are of a lab or a scenario")
+        return Recording.load(target)
+    todo = jobs.of_target(target, runs, settings, seed)
+    if len(todo) > 1:
+        raise InputError(f"choose one run with --run: {', '.join(job.name.rpartition('/')[2] for job in todo)}")
+    (job,) = todo
+    job.require_one()
+    with progress.shown(job.name) as callback:
+        return engines.get("sim").run(job.plan, Options(account=True), callback)
+
+
+def _show(connection: Connection, kept: Account) -> None:
+    duration = (kept.until_ns - kept.since_ns) / SECOND
+    share = kept.delivered_bytes / kept.capacity_bytes if kept.capacity_bytes else 0.0
+    out.print(
+        f"[bold]{escape(connection.name)}[/bold]: {_mb(kept.delivered_bytes)} MB delivered, {share:.1%} of the"
+        f" {_mb(kept.capacity_bytes)} MB that its links could have carried in {duration:.4g} s"
+    )
+    rows = table("", "path", "MB", "Mbps", "share", "", numbers=frozenset(("MB", "Mbps", "share")))
+    rest = 0
+    for each in kept.charges:
+        if abs(each.bytes) < _LEAST * kept.capacity_bytes:
+            rest += each.bytes
+            continue
+        rows.add_row(escape(reasons.title(each)), escape(each.path), *_figures(kept, each.bytes, duration))
+    if rest:
+        rows.add_row("less than 0.1 % each", "", *_figures(kept, rest, duration))
+    rows.add_row("[bold]delivered[/bold]", "", *_figures(kept, kept.delivered_bytes, duration))
+    out.print(rows)
+    said = [each for each in kept.charges if reasons.share(kept, each) >= _LEAST_SAID][:_SENTENCES]
+    for each in said:
+        moment = f"most of all at {each.worst_ns / SECOND:.4g} s"
+        out.print(f"{reasons.share(kept, each):.0%}: {escape(reasons.sentence(each))}; {moment}.")
+    out.print()
+
+
+def _verified(recording: Recording, connection: Connection, kept: Account, number: int) -> list[Trial]:
+    dearest = [each for each in remedies.cases(kept) if remedies.has_remedy(each)][:number]
+    return list(remedies.verify(recording, connection, dearest))
+
+
+def _show_trials(kept: Account, trials: Sequence[Trial]) -> None:
+    """What was said, and what came of it."""
+    duration = (kept.until_ns - kept.since_ns) / SECOND
+    rows = table("without", "by", "said MB", "came MB", "said Mbps", "came Mbps", numbers=frozenset(_SAID))
+    for each in trials:
+        both = (each.case.bytes, each.gained_bytes)
+        rates = (f"{count * 8 / duration / 1e6:.2f}" for count in both)
+        rows.add_row(
+            escape(reasons.named(each.case.cause, each.case.at)), each.remedy, *(_mb(count) for count in both), *rates
+        )
+    out.print(rows)
+    out.print()
+
+
+def _figures(kept: Account, count: int, duration: float) -> tuple[str, str, str, str]:
+    share = count / kept.capacity_bytes if kept.capacity_bytes else 0.0
+    rate = count * 8 / duration / 1e6 if duration else 0.0
+    return _mb(count), f"{rate:.2f}", f"{share:.1%}", "█" * round(_BAR * max(0.0, share))
+
+
+def _mb(count: int) -> str:
+    return f"{count / 1e6:.2f}"
+
+
+def _data(
+    recording: Recording,
+    found: Sequence[tuple[Connection, Account]],
+    trials: Mapping[int, Sequence[Trial]] | None,
+) -> dict[str, Any]:
+    return {
+        "scenario": recording.metadata.scenario,
+        "connections": [
+            {
+                "name": connection.name,
+                **kept.data(),
+                **({} if trials is None else {"verified": [_trial(each) for each in trials[connection.application]]}),
+            }
+            for connection, kept in found
+        ],
+    }
+
+
+def _trial(each: Trial) -> dict[str, Any]:
+    return {
+        "cause": each.case.cause,
+        "at": each.case.at,
+        "said_bytes": each.case.bytes,
+        "remedy": each.remedy,
+        "gained_bytes": each.gained_bytes,
+    }

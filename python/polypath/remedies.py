@@ -1,0 +1,211 @@
+"""What an account says, tried: the same run without the cause of a charge.
+
+A remedy changes the plan so that its cause is gone, and the run is made again. What the connection then carries more,
+in the time that it took, is what came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from polypath import engines
+from polypath.engines import EngineError
+from polypath.results import Recording, metrics
+from polypath.results.account import Account
+from polypath.results.metrics import SECOND, Connection
+from polypath.scenario import Plan
+
+_Data = dict[str, Any]
+
+#: More than any connection here can use.
+_AMPLE_BYTES: Final = 1 << 30
+_UNCOUPLED: Final = "reno"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cause whose charges one remedy takes away."""
+
+    cause: str
+    #: The link that dropped or lost packets, or was down.
+    at: str | None
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of a remedy."""
+
+    case: Case
+    remedy: str
+    #: Bytes that the connection delivered more than before, in the time that it took before.
+    gained_bytes: int
+
+
+@dataclass(frozen=True)
+class _Where:
+    """The connection that is explained, in its plan."""
+
+    application: int
+    sender: str
+
+
+#: Changes a plan in place.
+_Change = Callable[[_Data, _Where, Case], None]
+
+
+def cases(account: Account) -> list[Case]:
+    """The causes of an account, over all paths, the dearest first."""
+    found: dict[tuple[str, str | None], int] = {}
+    for each in account.charges:
+        key = each.cause, each.at
+        found[key] = found.get(key, 0) + each.bytes
+    return sorted((Case(*key, count) for key, count in found.items()), key=lambda it: -it.bytes)
+
+
+def has_remedy(case: Case) -> bool:
+    """Whether the cause can be taken away from a plan."""
+    return case.cause in _REMEDIES
+
+
+def verify(recording: Recording, connection: Connection, found: Sequence[Case]) -> Iterator[Trial]:
+    """Runs again without each of these causes. Of several ways to take one away the best counts. Raises EngineError."""
+    where = _Where(connection.application, connection.sender)
+    for case in found:
+        best: Trial | None = None
+        for name, change in _REMEDIES[case.cause]:
+            data = Plan(dict(recording.plan)).data
+            change(data, where, case)
+            try:
+                other = engines.get("sim").run(Plan(data))
+            except EngineError:
+                continue  # This transport has no such way.
+            trial = Trial(case, name, _gained(recording, other, connection))
+            if best is None or trial.gained_bytes > best.gained_bytes:
+                best = trial
+        if best is None:
+            raise EngineError(f"no run without {case.cause} can be made of this plan")
+        yield best
+
+
+def _gained(recording: Recording, other: Recording, of: Connection) -> int:
+    now = next(each for each in metrics.connections(other) if each.application == of.application)
+    duration = (of.until_ns - of.start_ns) / SECOND
+    return round((_rate(now) - _rate(of)) * duration)
+
+
+def _rate(of: Connection) -> float:
+    """Bytes a second."""
+    duration = of.until_ns - of.start_ns
+    return of.bytes * SECOND / duration if duration else 0.0
+
+
+def _stacks(data: _Data, where: _Where) -> Iterator[_Data]:
+    """Of both ends."""
+    application = data["applications"][where.application]
+    for side in ("client", "server"):
+        yield application.get(f"{side}_stack") or data["nodes"][application[side]]["stack"]
+
+
+def _set(**settings: Any) -> _Change:
+    def change(data: _Data, where: _Where, _case: Case) -> None:
+        for stack in _stacks(data, where):
+            stack.update(settings)
+
+    return change
+
+
+def _named(kind: str, name: str) -> _Change:
+    """Another algorithm, with its defaults."""
+    return _set(**{kind: {"name": name, "parameters": {}}})
+
+
+def _directions(data: _Data, case: Case) -> Iterator[_Data]:
+    for link in data["links"]:
+        if link["name"] == case.at:
+            yield from (link["forward"], link["backward"])
+
+
+def _events_of(data: _Data, case: Case) -> Iterator[_Data]:
+    number = [link["name"] for link in data["links"]].index(str(case.at))
+    for event in data["events"]:
+        if event["action"]["kind"] == "link" and event["action"]["link"] == number:
+            yield event["action"]
+
+
+def _lose_nothing(data: _Data, _where: _Where, case: Case) -> None:
+    for side in _directions(data, case):
+        side["loss"] = {"kind": "none"}
+    for action in _events_of(data, case):
+        action.pop("loss", None)
+
+
+def _queue(delay_s: float) -> _Change:
+    """A queue that is full when a packet waits so long in it."""
+
+    def change(data: _Data, _where: _Where, case: Case) -> None:
+        for side in _directions(data, case):
+            if side["rate_bps"] is not None:
+                room = round(side["rate_bps"] * delay_s / 8)
+                side["queue"] = {"kind": "drop-tail", "packets": None, "bytes": room}
+        for action in _events_of(data, case):
+            action.pop("queue", None)
+
+    return change
+
+
+def _stay_up(data: _Data, _where: _Where, case: Case) -> None:
+    for side in _directions(data, case):
+        side["up"] = True
+    for action in _events_of(data, case):
+        action.pop("up", None)
+    (link,) = (link for link in data["links"] if link["name"] == case.at)
+    ends = [(end["node"], end["interface"]) for end in (link["a"], link["b"])]
+    data["events"] = [
+        event
+        for event in data["events"]
+        if event["action"]["kind"] != "interface" or (event["action"]["node"], event["action"]["interface"]) not in ends
+    ]
+
+
+def _be_alone(data: _Data, where: _Where, _case: Case) -> None:
+    data["applications"] = [
+        # A place in the list is a name.
+        each if number == where.application else {**each, "start_ns": data["duration_ns"]}
+        for number, each in enumerate(data["applications"])
+    ]
+
+
+def _no_backup(data: _Data, _where: _Where, _case: Case) -> None:
+    for node in data["nodes"]:
+        for interface in node["interfaces"]:
+            interface["backup"] = False
+    data["events"] = [each for each in data["events"] if each["action"]["kind"] != "priority"]
+
+
+_BUFFERS: Final = _set(receive_buffer=[_AMPLE_BYTES] * 3, send_buffer=[_AMPLE_BYTES] * 3)
+_SCHEDULERS: Final = tuple(
+    (f"scheduler {name}", _named("scheduler", name)) for name in ("default", "roundrobin", "blest", "ecf", "redundant")
+)
+_REMEDIES: Final[Mapping[str, Sequence[tuple[str, _Change]]]] = {
+    "random-loss": (("no loss", _lose_nothing),),
+    "queue-loss": tuple((f"a queue of {delay} ms", _queue(delay / 1e3)) for delay in (50, 200, 1000)),
+    "down": (("the link stays up", _stay_up),),
+    "receive-window": (("ample buffers", _BUFFERS),),
+    "send-buffer": (("ample buffers", _BUFFERS),),
+    "coupling": (("uncoupled congestion control", _named("congestion", _UNCOUPLED)),),
+    "controller": tuple(
+        (f"congestion control {name}", _named("congestion", name)) for name in ("cubic", "reno", "bbr")
+    ),
+    "pacing": tuple((f"congestion control {name}", _named("congestion", name)) for name in ("cubic", "reno")),
+    "mark": (("no ECN", _set(ecn=False)),),
+    "slow-start": (("an initial window of 1000 packets", _set(initial_window=1000)),),
+    "scheduler": _SCHEDULERS,
+    "reinjected": _SCHEDULERS[:-1],
+    "others": (("no other traffic", _be_alone),),
+    "backup": (("no backup", _no_backup),),
+    "unused": (("a full mesh of subflows", _named("path_manager", "fullmesh")),),
+    "held": (("no Nagle, no cork", _set(nagle=False, cork=False)),),
+}

@@ -1,0 +1,49 @@
+"""The dearest charge of an account is the cause that was planted."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+
+import pytest
+
+from polypath import engines
+from polypath.engines import Options
+from polypath.remedies import cases
+from polypath.results import account, metrics
+from polypath.scenario import Scenario
+
+from .planted import PLANTS, Plant, draw
+
+#: The part of random scenarios whose planted cause comes first, at least.
+FIRST = 0.95
+
+
+def dearest(plant: Plant, transport: str, seed: int) -> str:
+    """The cause that the account puts first."""
+    plan = Scenario.parse(draw(plant, transport, seed).text(), f"{plant.name}, {transport}, {seed}").plan()
+    recording = engines.get("sim").run(plan, Options(account=True))
+    kept = account.of_connection(recording, metrics.connection(recording, "main"))
+    assert kept is not None
+    assert kept.capacity_bytes == kept.delivered_bytes + sum(each.bytes for each in kept.charges)
+    return cases(kept)[0].cause
+
+
+def all_kinds() -> Iterator[tuple[Plant, str]]:
+    for plant in PLANTS.values():
+        for transport in plant.transports:
+            yield plant, transport
+
+
+@pytest.mark.parametrize(
+    ("plant", "transport"), list(all_kinds()), ids=lambda it: it if isinstance(it, str) else it.name
+)
+def test_the_planted_cause_is_the_dearest(plant: Plant, transport: str) -> None:
+    assert dearest(plant, transport, 1) == plant.cause
+
+
+def test_so_it_is_in_scenarios_of_today() -> None:
+    today = datetime.date.today().toordinal()
+    found = [(plant.name, transport, dearest(plant, transport, today), plant.cause) for plant, transport in all_kinds()]
+    missed = [each for each in found if each[2] != each[3]]
+    assert len(missed) <= (1 - FIRST) * len(found), missed

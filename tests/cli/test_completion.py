@@ -72,7 +72,7 @@ def test_the_script_works_in_bash(polypath: Any) -> None:
     ran = subprocess.run(
         ["bash", "--norc", "-c", f"{script}\n{then}"], env=os.environ | path, capture_output=True, text=True
     )
-    assert (ran.stdout, ran.stderr) == ("exposure export\n", "")
+    assert (ran.stdout, ran.stderr) == ("exposure explain export\n", "")
 
 
 @pytest.mark.parametrize(("shell", "part"), [("zsh", "#compdef polypath"), ("fish", "complete --command polypath")])

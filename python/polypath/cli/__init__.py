@@ -58,7 +58,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "Draw figures of stored results; several runs go on the same axes, and boxes of several sweeps side by side.",
     ),
     "exposure": Command("exposure", "Show what an eavesdropper on links, nodes or paths gets of each connection."),
-    "explain": Command("explain", "Explain why connections were not faster, in bytes that add up."),
+    "explain": Command("explain", "Explain why each connection of a run was not faster."),
     "report": Command("report", "Write runs as one interactive page of HTML, which needs no network."),
     "size-buffers": Command(
         "size_buffers",

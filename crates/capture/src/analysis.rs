@@ -132,11 +132,14 @@ impl<'a> Analysis<'a> {
         if near {
             subflow.halves[1 - from].receiver_says(segment);
         }
+        // Where the data is not sent, the answers' round trip is the same.
+        let round_trips = [from, 1 - from].map(|side| subflow.halves[side].round_trip.smoothed_ns);
+        let round_trip = round_trips.into_iter().find(|&it| it > 0).unwrap_or(0);
         let half = &mut subflow.halves[from];
         if segment.flags.contains(Flags::RST) {
             return self.row(number, at, from, segment, "ack", None, now);
         }
-        let purpose = half.on_sent(segment, mark, now);
+        let purpose = half.on_sent(segment, mark, now, round_trip);
         let payload = half.payload(segment);
         let mut kind = match &purpose {
             Sent::Copy => {

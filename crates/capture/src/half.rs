@@ -32,6 +32,8 @@ pub enum Sent {
 struct Outstanding {
     range: (u64, u64),
     at: i64,
+    /// When it was sent last.
+    last: i64,
     mark: Mark,
     again: bool,
 }
@@ -168,8 +170,8 @@ impl Half {
         end.saturating_sub(range.start.max(self.first).max(1))
     }
 
-    /// A segment leaves.
-    pub fn on_sent(&mut self, segment: &Segment, mark: Mark, now: i64) -> Sent {
+    /// A segment leaves; `round_trip_ns`: how long the way there and back takes, 0 where that is not known.
+    pub fn on_sent(&mut self, segment: &Segment, mark: Mark, now: i64, round_trip_ns: i64) -> Sent {
         self.offer(segment);
         let Some(payload) = self.payload(segment) else {
             return Sent::Nothing;
@@ -194,8 +196,17 @@ impl Half {
             && payload.end - payload.start <= 1
             && !segment.flags.intersects(Flags::SYN | Flags::FIN);
         if seen == end - start && mark.is_known() {
+            // A clock of milliseconds, or an identification that never changes, does not tell a retransmission; that no sender
+            // knows of a loss before a round trip does.
+            let soon = if round_trip_ns > 0 {
+                round_trip_ns / 2
+            } else {
+                STRAGGLE_NS
+            };
             let mut earlier = self.outstanding.iter();
-            if earlier.any(|each| each.range == (start, end) && each.mark == mark) {
+            if earlier.any(|each| {
+                each.range == (start, end) && each.mark == mark && now - each.last < soon
+            }) {
                 return Sent::Copy;
             }
         }
@@ -217,6 +228,7 @@ impl Half {
             for each in &mut self.outstanding {
                 if each.range.0 < end && each.range.1 > start {
                     each.again = true;
+                    each.last = now;
                     if each.range == (start, end) {
                         each.mark = mark;
                     }
@@ -229,6 +241,7 @@ impl Half {
             self.outstanding.push_back(Outstanding {
                 range: (start, end),
                 at: now,
+                last: now,
                 mark,
                 again: resent,
             });
@@ -312,6 +325,9 @@ impl Half {
     /// An acknowledgement of this direction comes; gives the position that it acknowledges if that is news. `near`: it
     /// is seen where the data was sent, and tells a round trip.
     pub fn on_ack(&mut self, segment: &Segment, now: i64, near: bool) -> Option<u64> {
+        if self.next == 0 {
+            return None; // The SYN is still to be sent: this is of an earlier connection.
+        }
         let ack = unwrap(self.zero, segment.ack, self.next)?;
         // What acknowledges more than was ever sent is not of this direction, or the capture lacks a part.
         let known = ack <= self.next + (1 << 30);
@@ -477,5 +493,66 @@ impl Half {
         } else {
             Cause::Late
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_wire::tcp::Payload;
+
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    fn data(seq: u32) -> Segment {
+        Segment {
+            seq,
+            flags: Flags::ACK,
+            payload: Payload {
+                offset: 0,
+                len: 1000,
+            },
+            ..Segment::default()
+        }
+    }
+
+    /// A direction that sent its first thousand bytes at 0, with a mark that its retransmissions have as well.
+    fn begun() -> (Half, Mark) {
+        let mark = Mark {
+            timestamp: None,
+            identification: Some(1),
+        };
+        let mut half = Half::new(0, 1);
+        assert_eq!(half.on_sent(&data(1), mark, 0, 50 * MS), Sent::New(1..1001));
+        (half, mark)
+    }
+
+    #[test]
+    fn what_follows_well_within_a_round_trip_is_a_copy() {
+        let (mut half, mark) = begun();
+        assert_eq!(half.on_sent(&data(1), mark, MS, 50 * MS), Sent::Copy);
+        assert_eq!(half.retransmitted_bytes, 0);
+    }
+
+    #[test]
+    fn what_follows_after_a_round_trip_is_sent_again_whatever_its_mark() {
+        let (mut half, mark) = begun();
+        assert_eq!(half.on_sent(&data(1), mark, 60 * MS, 50 * MS), Sent::Again);
+        // Of the retransmission there may be copies as well.
+        assert_eq!(half.on_sent(&data(1), mark, 61 * MS, 50 * MS), Sent::Copy);
+        assert_eq!(half.on_sent(&data(1), mark, 1_000 * MS, 0), Sent::Again);
+        assert_eq!(half.retransmitted_bytes, 2000);
+    }
+
+    #[test]
+    fn an_acknowledgement_before_the_syn_is_of_an_earlier_connection() {
+        let mut half = Half::new(1_000, 0);
+        let stale = Segment {
+            ack: 1_000 + 500_000_000,
+            flags: Flags::ACK,
+            ..Segment::default()
+        };
+        assert_eq!(half.on_ack(&stale, 0, false), None);
+        assert_eq!(half.acked_bytes(), 0);
     }
 }

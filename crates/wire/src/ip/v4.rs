@@ -81,7 +81,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), ParseError> {
 /// Parses what a capture kept of a packet that had `wire_len` bytes: header, payload as far as it is there, the payload's whole length.
 ///
 /// The checksum is not looked at: hosts leave it to their interface. A total length of 0 is that of a packet which
-/// the interface cuts into segments; it has `wire_len` bytes.
+/// the interface cuts into segments; it has `wire_len` bytes, and so has one whose header tells of more.
 ///
 /// # Errors
 /// A header that is not whole, another version, lengths that contradict each other.
@@ -103,7 +103,7 @@ pub fn parse_cut(bytes: &[u8], wire_len: usize) -> Result<(Header, &[u8], usize)
     }
     let total_len = match usize::from(u16_at(bytes, 2)) {
         0 => wire_len,
-        len => len,
+        len => len.min(wire_len),
     };
     if header_len < HEADER_LEN || total_len < header_len {
         return Err(ParseError::Length {
@@ -166,4 +166,19 @@ pub fn emit(header: &Header, payload_len: usize, out: &mut Vec<u8>) -> Result<()
     let at = start + CHECKSUM_AT;
     out[at..at + 2].copy_from_slice(&sum.finish().to_be_bytes());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_packet_has_more_than_was_on_the_wire() {
+        let mut packet = vec![0x45, 0, 0, 60, 0, 0, 0, 0, 64, 6, 0, 0];
+        packet.resize(40, 0);
+        let len = |wire_len| parse_cut(&packet, wire_len).map(|(_, kept, len)| (kept.len(), len));
+        assert_eq!(len(40), Ok((20, 20)));
+        assert_eq!(len(60), Ok((20, 40)), "the capture kept a part");
+        assert_eq!(len(80), Ok((20, 40)), "the frame was padded");
+    }
 }

@@ -68,7 +68,8 @@ pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), ParseError> {
 /// Parses what a capture kept of a packet that had `wire_len` bytes: header, payload as far as it is there, the payload's whole length.
 /// Extension headers are skipped as [`parse`] does.
 ///
-/// A payload length of 0 is that of a packet which the interface cuts into segments; it has `wire_len` bytes.
+/// A payload length of 0 is that of a packet which the interface cuts into segments; it has `wire_len` bytes, and so has one whose header tells
+/// of more.
 ///
 /// # Errors
 /// Headers that are not whole, or another version.
@@ -87,7 +88,7 @@ pub fn parse_cut(bytes: &[u8], wire_len: usize) -> Result<(Header, &[u8], usize)
     }
     let len = match usize::from(u16_at(bytes, 4)) {
         0 => wire_len.saturating_sub(HEADER_LEN),
-        len => len,
+        len => len.min(wire_len.saturating_sub(HEADER_LEN)),
     };
     let kept = &bytes[HEADER_LEN..bytes.len().min(HEADER_LEN + len)];
     let (next_header, payload) = skip_extensions(bytes[6], kept)?;

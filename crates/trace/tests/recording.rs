@@ -119,7 +119,8 @@ fn event(detail: &'static str) -> EventRow {
 }
 
 /// Tables that are not there without rows.
-const OPTIONAL: [&str; 10] = [
+const OPTIONAL: [&str; 11] = [
+    "account",
     "chunks",
     "objects",
     "sack_blocks",

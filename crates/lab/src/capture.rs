@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use polypath_net::{ChannelId, Ecn, Observer, Packet, random};
+use polypath_net::{ChannelId, DropReason, Ecn, Observer, Packet, random};
 use polypath_trace::pcapng::{Direction, Interface, Writer};
 use polypath_trace::{Envelope, FrameBuilder, Mac};
 use polypath_wire::EmitError;
@@ -43,11 +43,13 @@ struct Tap {
     peer_mac: Mac,
 }
 
-/// Watches the network and writes captures. A frame is stamped when it is handed to the link's queue, and when its last bit arrives.
+/// Watches the network and writes captures. A frame is stamped when it is handed to the link, which may lose it, and when its last bit arrives.
 pub(crate) struct Captures {
     files: Vec<Writer<BufWriter<File>>>,
     /// By channel: where it leaves and where it arrives, where that is captured.
     taps: Vec<(Option<Tap>, Option<Tap>)>,
+    /// By channel: whether what it loses was handed to it just now. Over the air that is known only after some attempts.
+    loses_at_once: Vec<bool>,
     /// The files under temporary names, renamed at the end.
     names: Vec<(PathBuf, PathBuf)>,
     pub flows: Vec<Flow>,
@@ -83,6 +85,7 @@ impl Captures {
         Self {
             files: Vec::new(),
             taps: Vec::new(),
+            loses_at_once: Vec::new(),
             names: Vec::new(),
             flows: Vec::new(),
             quoted: Vec::new(),
@@ -151,6 +154,9 @@ impl Captures {
             let [a, b] = ends;
             captures.taps.push((a, b));
             captures.taps.push((b, a));
+            let sides = [&link.forward, &link.backward];
+            let at_once = sides.map(|side| side.wifi.is_none());
+            captures.loses_at_once.extend(at_once);
         }
         Ok(captures)
     }
@@ -450,6 +456,20 @@ impl Observer<Body> for Captures {
                 packet,
                 self.ttl(packet, packet.hop),
             );
+        }
+    }
+
+    /// Who sends sees what the link loses.
+    fn dropped(
+        &mut self,
+        at: u64,
+        channel: ChannelId,
+        packet: &Packet<Body>,
+        reason: DropReason,
+    ) {
+        let at_once = self.loses_at_once.get(channel.index()) == Some(&true);
+        if reason == DropReason::Loss && at_once {
+            self.enqueued(at, channel, packet);
         }
     }
 

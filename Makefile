@@ -88,7 +88,7 @@ test-python: build $(PAGE)/.ready target/osken/.ready
 	@.ci/need 'command -v iperf3' iperf3
 	@.ci/need 'command -v tshark' tshark
 	@.ci/need 'command -v ip && command -v unshare && command -v setpriv && command -v prlimit' iproute2 util-linux
-	@.ci/step pytest $(BIN)/pytest -n auto --dist loadgroup -q
+	@.ci/step pytest $(BIN)/pytest -n auto -q
 
 # osken-manager, which os-ken 4 has no more, to try the example applications with.
 target/osken/.ready:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ..slow import slow
+
 ROOT = Path(__file__).parents[2]
 MATRIX = ["cargo", "run", "--quiet", "--locked", "-p", "polypath-interop", "--example", "matrix", "--"]
 
@@ -17,7 +19,7 @@ def matrix(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*MATRIX, *arguments], cwd=ROOT, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("seed", [1, datetime.date.today().toordinal()])
+@pytest.mark.parametrize("seed", [slow(1), datetime.date.today().toordinal()])
 def test_what_the_page_says_of_aioquic(seed: int) -> None:
     page = ["--check", "docs/interop.md", "--seed", str(seed)]
     done = matrix("--python", sys.executable, "--peer", "aioquic", *page)

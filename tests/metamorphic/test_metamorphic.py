@@ -16,6 +16,7 @@ import polypath
 from polypath import Plan, Recording, Scenario, results
 from polypath.formats import iperf3
 
+from ..slow import others_slow
 from . import drawn, observing, parts, repeating, times, toml, trial, writing
 from .__main__ import page, table
 from .case import Case
@@ -23,18 +24,18 @@ from .families import ALL, FAMILIES, Broken, Unfit
 from .relation import Relation
 from .trial import Row, fault_of_text, reduced, tried
 
-#: Scenarios of a test, and tests of each kind.
-TOGETHER, TESTS = 25, 10
+#: Scenarios of a test, tests of each kind, and those of them in `make test`.
+TOGETHER, TESTS, SOON = 25, 10, 2
 TODAY = datetime.now(UTC).date().toordinal()
 FIRST_DAILY = 10**9
 
 
-@pytest.mark.parametrize("first", [TOGETHER * place for place in range(TESTS)])
-def test_relations_hold(first: int) -> None:
-    assert _broken(first) == {}
+@pytest.mark.parametrize("place", others_slow(range(TESTS), *range(SOON)))
+def test_relations_hold(place: int) -> None:
+    assert _broken(TOGETHER * place) == {}
 
 
-@pytest.mark.parametrize("place", range(TESTS))
+@pytest.mark.parametrize("place", others_slow(range(TESTS), *range(SOON)))
 def test_relations_hold_for_others_each_day(place: int) -> None:
     assert _broken(FIRST_DAILY + TOGETHER * (TESTS * TODAY + place)) == {}
 

@@ -128,7 +128,7 @@ RUNS ?= 20
 steady: build
 	@.ci/need 'command -v tshark' tshark
 	@.ci/need 'command -v iperf3' iperf3
-	@$(BIN)/python tests/steady.py --runs $(RUNS) $(HOW)
+	@$(BIN)/python assurance/steady.py --runs $(RUNS) $(HOW)
 
 SCENARIOS ?= 300000
 FIRST ?= 0
@@ -184,38 +184,38 @@ quic-outages: $(VENV)/.ready
 	@target/debug/examples/quic_outages $(CASES) $(FIRST)
 
 packetdrill: build kernel-tools
-	@conformance/packetdrill/prepare '$(PACKETDRILL)'
+	@assurance/packetdrill/prepare '$(PACKETDRILL)'
 	@.ci/need 'command -v ip && command -v ifconfig && command -v ethtool && command -v sysctl && test -x /usr/bin/python3' \
 	    iproute2 net-tools ethtool procps python3
 	@cargo build --locked --quiet -p polypath-packetdrill
 	@$(BIN)/polypath kernel build --conformance
-	@$(BIN)/python conformance/packetdrill/run.py --out docs/conformance.md
+	@$(BIN)/python assurance/packetdrill/run.py --out docs/conformance.md
 
 subflows: SCENARIOS = 1000
 subflows: kernel
-	@$(BIN)/python -m tests.subflows --count $(SCENARIOS) --first $(FIRST) --out docs/subflows.md
+	@$(BIN)/python -m assurance.subflows --count $(SCENARIOS) --first $(FIRST) --out docs/subflows.md
 
 beside: SCENARIOS = 1330
 beside: kernel
 	@cargo build --locked --quiet -p polypath-lab --example campaign
-	@$(BIN)/python -m tests.beside --count $(SCENARIOS) --first $(FIRST) --out docs/beside.md
+	@$(BIN)/python -m assurance.beside --count $(SCENARIOS) --first $(FIRST) --out docs/beside.md
 
 joins: kernel
-	@$(BIN)/python -m tests.joins --out docs/joins.md
+	@$(BIN)/python -m assurance.joins --out docs/joins.md
 
 metamorphic: SCENARIOS = 20000
 metamorphic: build
-	@$(BIN)/python -m tests.metamorphic --count $(SCENARIOS) --first $(FIRST) --out docs/metamorphic.md
+	@$(BIN)/python -m assurance.metamorphic --count $(SCENARIOS) --first $(FIRST) --out docs/metamorphic.md
 
 TIMES ?= 20
 
 sabotage: build
 	@.ci/need 'command -v unshare && command -v setpriv && command -v mount' util-linux mount
-	@$(BIN)/python -m tests.sabotage --times $(TIMES) --out docs/sabotage.md
+	@$(BIN)/python -m assurance.sabotage --times $(TIMES) --out docs/sabotage.md
 
 hostile: build
 	@.ci/need 'command -v unshare && command -v setpriv && command -v prlimit && command -v mount' util-linux mount
-	@$(BIN)/python -m tests.hostile --out docs/hostile.md
+	@$(BIN)/python -m assurance.hostile --out docs/hostile.md
 
 interop: $(VENV)/.ready
 	@cargo run --locked --quiet -p polypath-interop --example matrix -- --python $(BIN)/python --out docs/interop.md
@@ -226,7 +226,7 @@ SAMPLES ?= polypath-transport:3:19 polypath-net:1:24 polypath.results:3:20
 mutants: build
 	@command -v cargo-mutants >/dev/null || cargo install --locked --quiet cargo-mutants
 	@$(BIN)/pip install --quiet --group mutants
-	@$(BIN)/python -m tests.mutants $(SAMPLES) --out docs/mutants.md
+	@$(BIN)/python -m assurance.mutants $(SAMPLES) --out docs/mutants.md
 
 kernel-tools:
 	@.ci/need 'command -v flex' flex
@@ -282,7 +282,7 @@ JOBS ?= 1
 fuzz: $(VENV)/.ready
 	@command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
 	@cargo +nightly --version >/dev/null 2>&1 || rustup --quiet toolchain install --profile minimal nightly
-	@$(BIN)/python -m tests.fuzzing --hours $(HOURS) --jobs $(JOBS) --out docs/fuzzing.md
+	@$(BIN)/python -m assurance.fuzzing --hours $(HOURS) --jobs $(JOBS) --out docs/fuzzing.md
 
 # Lines of the endpoints and parsers that the fuzzers reach, CASES of each kind.
 CASES ?= 500

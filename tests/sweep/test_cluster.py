@@ -22,8 +22,8 @@ from polypath.sweep.cluster import Identity
 
 from ..clusters import BIN, Cluster
 from ..processes import LIMIT_S, wait
-from ..sabotage.sweeps import contents
 from ..slow import slow
+from ..swept import contents
 
 SCHEDULER = """
 class Alternate:

@@ -1,5 +1,6 @@
 # make demo   sets everything up, runs the aggregation lab over TCP and over MPTCP, shows both
-# make test   sets everything up, then every check and test
+# make test   sets everything up, then every check and the tests that are not slow; ten minutes on two idle cores once all is compiled
+# make assurance  slow tests and a short form of each campaign, with other random cases each day (assurance/README.md)
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
 # make bench-htsim HTSIM=FILE  the works beside csg-htsim, which you have built (docs/performance.md); ROUNDS=n of each, BUILT='g++ 12 -O2' for the page
 # make web    the program of the report page (python/polypath/report/page.html), from web/
@@ -40,7 +41,7 @@ export PIP_QUIET := 1
 
 .PHONY: demo test build web wheel wheel-test kernel soak campaign quic-outages beside subflows sabotage hostile docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
     kernel-tools web-tools packetdrill interop joins metamorphic mutants steady \
-    lint-rust test-rust lint-python test-python test-speed
+    lint-rust test-rust lint-python test-python test-speed test-tools assurance
 
 demo: build
 	@$(BIN)/polypath run aggregation
@@ -81,14 +82,34 @@ lint-python: build
 	@.ci/step 'ruff format' $(BIN)/ruff format --check .
 	@.ci/step mypy $(BIN)/mypy
 
-test-python: build $(PAGE)/.ready target/osken/.ready
+test-tools: build $(PAGE)/.ready target/osken/.ready
 	@.ci/need 'command -v chromium' chromium
 	@.ci/need 'command -v groff' groff
 	@.ci/need 'command -v curl' curl
 	@.ci/need 'command -v iperf3' iperf3
 	@.ci/need 'command -v tshark' tshark
 	@.ci/need 'command -v ip && command -v unshare && command -v setpriv && command -v prlimit' iproute2 util-linux
+
+test-python: test-tools
 	@.ci/step pytest $(BIN)/pytest -n auto -q
+
+# No page is written, and what needs programs from elsewhere is left out: fuzzing, mutants, packetdrill.
+TODAY := $(shell expr $$(date +%s) / 86400)
+OF_TODAY = --count $(1) --first $(shell expr $(TODAY) '*' $(1))
+
+assurance: test-tools kernel
+	@cargo build --locked --quiet -p polypath-lab --examples
+	@.ci/step 'slow tests' $(BIN)/pytest -n auto -q -m slow
+	@.ci/step campaign target/debug/examples/campaign target/campaign/$(TODAY) 20000 $(shell expr $(TODAY) '*' 20000)
+	@.ci/step quic-outages target/debug/examples/quic_outages 1000 $(shell expr $(TODAY) '*' 1000)
+	@POLYPATH_FUZZ_CASES=500 .ci/step attackers cargo test --locked -p polypath-transport --test attack
+	@POLYPATH_INTEROP_CASES=3000 .ci/step noq-proto cargo test --locked -p polypath-interop --test noq
+	@.ci/step beside $(BIN)/python -m assurance.beside $(call OF_TODAY,50)
+	@.ci/step joins $(BIN)/python -m assurance.joins
+	@.ci/step subflows $(BIN)/python -m assurance.subflows $(call OF_TODAY,100)
+	@.ci/step metamorphic $(BIN)/python -m assurance.metamorphic $(call OF_TODAY,1000)
+	@.ci/step sabotage $(BIN)/python -m assurance.sabotage --times 1 --seed $(TODAY)
+	@.ci/step hostile $(BIN)/python -m assurance.hostile
 
 # osken-manager, which os-ken 4 has no more, to try the example applications with.
 target/osken/.ready:

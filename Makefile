@@ -1,5 +1,6 @@
 # make demo   sets everything up, runs the aggregation lab over TCP and over MPTCP, shows both
-# make test   sets everything up, then every check and test
+# make test   sets everything up, then every check and the tests that are not slow; ten minutes on two idle cores once all is compiled
+# make assurance  slow tests and a short form of each campaign, with other random cases each day (assurance/README.md)
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
 # make bench-htsim HTSIM=FILE  the works beside csg-htsim, which you have built (docs/performance.md); ROUNDS=n of each, BUILT='g++ 12 -O2' for the page
 # make web    the program of the report page (python/polypath/report/page.html), from web/
@@ -40,7 +41,7 @@ export PIP_QUIET := 1
 
 .PHONY: demo test build web wheel wheel-test kernel soak campaign quic-outages beside subflows sabotage hostile docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
     kernel-tools web-tools packetdrill interop joins metamorphic mutants steady \
-    lint-rust test-rust lint-python test-python test-speed
+    lint-rust test-rust lint-python test-python test-speed test-tools assurance
 
 demo: build
 	@$(BIN)/polypath run aggregation
@@ -81,14 +82,34 @@ lint-python: build
 	@.ci/step 'ruff format' $(BIN)/ruff format --check .
 	@.ci/step mypy $(BIN)/mypy
 
-test-python: build $(PAGE)/.ready target/osken/.ready
+test-tools: build $(PAGE)/.ready target/osken/.ready
 	@.ci/need 'command -v chromium' chromium
 	@.ci/need 'command -v groff' groff
 	@.ci/need 'command -v curl' curl
 	@.ci/need 'command -v iperf3' iperf3
 	@.ci/need 'command -v tshark' tshark
 	@.ci/need 'command -v ip && command -v unshare && command -v setpriv && command -v prlimit' iproute2 util-linux
-	@.ci/step pytest $(BIN)/pytest -n auto --dist loadgroup -q
+
+test-python: test-tools
+	@.ci/step pytest $(BIN)/pytest -n auto -q
+
+# No page is written, and what needs programs from elsewhere is left out: fuzzing, mutants, packetdrill.
+TODAY := $(shell expr $$(date +%s) / 86400)
+OF_TODAY = --count $(1) --first $(shell expr $(TODAY) '*' $(1))
+
+assurance: test-tools kernel
+	@cargo build --locked --quiet -p polypath-lab --examples
+	@.ci/step 'slow tests' $(BIN)/pytest -n auto -q -m slow
+	@.ci/step campaign target/debug/examples/campaign target/campaign/$(TODAY) 20000 $(shell expr $(TODAY) '*' 20000)
+	@.ci/step quic-outages target/debug/examples/quic_outages 1000 $(shell expr $(TODAY) '*' 1000)
+	@POLYPATH_FUZZ_CASES=500 .ci/step attackers cargo test --locked -p polypath-transport --test attack
+	@POLYPATH_INTEROP_CASES=3000 .ci/step noq-proto cargo test --locked -p polypath-interop --test noq
+	@.ci/step beside $(BIN)/python -m assurance.beside $(call OF_TODAY,50)
+	@.ci/step joins $(BIN)/python -m assurance.joins
+	@.ci/step subflows $(BIN)/python -m assurance.subflows $(call OF_TODAY,100)
+	@.ci/step metamorphic $(BIN)/python -m assurance.metamorphic $(call OF_TODAY,1000)
+	@.ci/step sabotage $(BIN)/python -m assurance.sabotage --times 1 --seed $(TODAY)
+	@.ci/step hostile $(BIN)/python -m assurance.hostile
 
 # osken-manager, which os-ken 4 has no more, to try the example applications with.
 target/osken/.ready:
@@ -128,7 +149,7 @@ RUNS ?= 20
 steady: build
 	@.ci/need 'command -v tshark' tshark
 	@.ci/need 'command -v iperf3' iperf3
-	@$(BIN)/python tests/steady.py --runs $(RUNS) $(HOW)
+	@$(BIN)/python assurance/steady.py --runs $(RUNS) $(HOW)
 
 SCENARIOS ?= 300000
 FIRST ?= 0
@@ -184,38 +205,38 @@ quic-outages: $(VENV)/.ready
 	@target/debug/examples/quic_outages $(CASES) $(FIRST)
 
 packetdrill: build kernel-tools
-	@conformance/packetdrill/prepare '$(PACKETDRILL)'
+	@assurance/packetdrill/prepare '$(PACKETDRILL)'
 	@.ci/need 'command -v ip && command -v ifconfig && command -v ethtool && command -v sysctl && test -x /usr/bin/python3' \
 	    iproute2 net-tools ethtool procps python3
 	@cargo build --locked --quiet -p polypath-packetdrill
 	@$(BIN)/polypath kernel build --conformance
-	@$(BIN)/python conformance/packetdrill/run.py --out docs/conformance.md
+	@$(BIN)/python assurance/packetdrill/run.py --out docs/conformance.md
 
 subflows: SCENARIOS = 1000
 subflows: kernel
-	@$(BIN)/python -m tests.subflows --count $(SCENARIOS) --first $(FIRST) --out docs/subflows.md
+	@$(BIN)/python -m assurance.subflows --count $(SCENARIOS) --first $(FIRST) --out docs/subflows.md
 
 beside: SCENARIOS = 1330
 beside: kernel
 	@cargo build --locked --quiet -p polypath-lab --example campaign
-	@$(BIN)/python -m tests.beside --count $(SCENARIOS) --first $(FIRST) --out docs/beside.md
+	@$(BIN)/python -m assurance.beside --count $(SCENARIOS) --first $(FIRST) --out docs/beside.md
 
 joins: kernel
-	@$(BIN)/python -m tests.joins --out docs/joins.md
+	@$(BIN)/python -m assurance.joins --out docs/joins.md
 
 metamorphic: SCENARIOS = 20000
 metamorphic: build
-	@$(BIN)/python -m tests.metamorphic --count $(SCENARIOS) --first $(FIRST) --out docs/metamorphic.md
+	@$(BIN)/python -m assurance.metamorphic --count $(SCENARIOS) --first $(FIRST) --out docs/metamorphic.md
 
 TIMES ?= 20
 
 sabotage: build
 	@.ci/need 'command -v unshare && command -v setpriv && command -v mount' util-linux mount
-	@$(BIN)/python -m tests.sabotage --times $(TIMES) --out docs/sabotage.md
+	@$(BIN)/python -m assurance.sabotage --times $(TIMES) --out docs/sabotage.md
 
 hostile: build
 	@.ci/need 'command -v unshare && command -v setpriv && command -v prlimit && command -v mount' util-linux mount
-	@$(BIN)/python -m tests.hostile --out docs/hostile.md
+	@$(BIN)/python -m assurance.hostile --out docs/hostile.md
 
 interop: $(VENV)/.ready
 	@cargo run --locked --quiet -p polypath-interop --example matrix -- --python $(BIN)/python --out docs/interop.md
@@ -226,7 +247,7 @@ SAMPLES ?= polypath-transport:3:19 polypath-net:1:24 polypath.results:3:20
 mutants: build
 	@command -v cargo-mutants >/dev/null || cargo install --locked --quiet cargo-mutants
 	@$(BIN)/pip install --quiet --group mutants
-	@$(BIN)/python -m tests.mutants $(SAMPLES) --out docs/mutants.md
+	@$(BIN)/python -m assurance.mutants $(SAMPLES) --out docs/mutants.md
 
 kernel-tools:
 	@.ci/need 'command -v flex' flex
@@ -282,7 +303,7 @@ JOBS ?= 1
 fuzz: $(VENV)/.ready
 	@command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
 	@cargo +nightly --version >/dev/null 2>&1 || rustup --quiet toolchain install --profile minimal nightly
-	@$(BIN)/python -m tests.fuzzing --hours $(HOURS) --jobs $(JOBS) --out docs/fuzzing.md
+	@$(BIN)/python -m assurance.fuzzing --hours $(HOURS) --jobs $(JOBS) --out docs/fuzzing.md
 
 # Lines of the endpoints and parsers that the fuzzers reach, CASES of each kind.
 CASES ?= 500

@@ -44,7 +44,7 @@ def rust() -> Row:
 
 
 def python() -> Row:
-    told = printed(sys.executable, "-m", "pytest", "--collect-only", "-q").splitlines()[-1]
+    told = printed(sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "").splitlines()[-1]
     return (
         "Python: scenarios, results, the command line, captures through tshark, the page in a browser",
         f"{int(told.split()[0]):,} tests",
@@ -114,8 +114,8 @@ def campaigns() -> Iterator[Row]:
         f"{4 * int(cases):,} cases",
         "`cargo test -p polypath-transport --test attack`",
     )
-    targets = len(list((ROOT / "fuzz" / "fuzz_targets").glob("*.rs")))
-    yield "Fuzz targets", f"{targets}", "`cargo fuzz list`"
+    targets = len(list((ROOT / "assurance" / "fuzz" / "fuzz_targets").glob("*.rs")))
+    yield "Fuzz targets", f"{targets}", "`cargo fuzz list --fuzz-dir assurance/fuzz`"
     hours, executions, crashes = found(r"^\| all \| ([\d.]+ \| [\d,]+ \| \d+) \|", "fuzzing.md").split(" | ")
     yield "Fuzzing", f"{hours} hours of CPU time, {executions} executions, {crashes} found", "`make fuzz`"
     bounds = (ROOT / "benches" / "instructions.toml").read_text(encoding="utf-8")

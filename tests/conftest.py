@@ -17,19 +17,6 @@ SECOND = 1_000_000_000
 MS = 1_000_000
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a fixture of their module run in one worker, which makes it once (`--dist loadgroup`)."""
-    for item in items:
-        if isinstance(item, pytest.Function) and _shares(item):
-            item.add_marker(pytest.mark.xdist_group(item.module.__name__))
-
-
-def _shares(item: pytest.Function) -> bool:
-    definitions = item._fixtureinfo.name2fixturedefs.values()
-    return any(each.scope == "module" for found in definitions for each in found)
-
-
 @pytest.fixture(scope="session", autouse=True)
 def piped() -> None:
     """What is printed goes into a pipe, whatever the size of a terminal that pytest-xdist makes up for its workers."""

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -206,6 +207,14 @@ def test_python_imports_point_one_way(part: str) -> None:
         if name not in PYTHON[part] | {part}
     ]
     assert not wrong
+
+
+def test_no_test_needs_a_campaign() -> None:
+    """Campaigns use what tests share, and not the other way round."""
+    imports = re.compile(r"^\s*(from|import) assurance\b", re.MULTILINE)
+    assert imports.search("from assurance.beside import program") is not None
+    needing = [path for path in (ROOT / "tests").rglob("*.py") if imports.search(path.read_text(encoding="utf-8"))]
+    assert needing == []
 
 
 def test_the_files_that_a_file_uses_are_found() -> None:

@@ -1,8 +1,8 @@
 """A scheduler, a congestion control, a queue discipline, a loss model and an application are a file each and lines in
 one other, a setting of the transport a line and its use; all else follows from the registry.
 
-A copy of the crates gets them; its generic property tests, the command line, the schema, scenarios and the
-documentation must know them.
+A copy of the crates gets them. Its registries must be those of `tests/extended.py`, which `tests/test_extended.py`
+shows to the Python package; its generic property tests and its runs must know them.
 """
 
 from __future__ import annotations
@@ -12,20 +12,17 @@ import json
 import os
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pydantic import ValidationError, create_model
-from typer.testing import CliRunner
 
 from polypath import registry
-from polypath.cli import app
-from polypath.scenario import Scenario, ScenarioError, declared, json_schema, models, schema
-from polypath.scenario.network import Channel
-from polypath.scenario.tables import Tables
+
+from . import extended
+from .extended import DRIP, LIFO_PLANNED, NAPPED, NTH_PLANNED
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -281,38 +278,6 @@ USE_LINES: Lines = (
     ),
 )
 
-#: In a process of its own, since the table of a host's settings is made when it is imported.
-NAPPING = """
-import json, sys, types
-from polypath import registry
-described, read = json.load(sys.stdin), registry.read
-registry.read = lambda kind: described.get(kind) or read(kind)
-from polypath.scenario import Scenario, ScenarioError, json_schema
-from polypath.formats import plan as plans
-
-written = {
-    "duration": "9 s",
-    "defaults": {"naps": 4},
-    "host": {"client": {}, "server": {"naps": 0}},
-    "link": {"path": {"ends": ["client", "server"], "rate": "10 Mbps", "delay": "5 ms"}},
-    "application": [{"kind": "bulk", "transport": "tcp", "size": "20 kB"}],
-}
-# The native module is not the copy's.
-plans._core = types.SimpleNamespace(check=lambda plan: None)
-scenario = Scenario.from_data(written)
-wrong = []
-for place in ({"defaults": {"naps": 10}}, {"defaults": {"nap": 1}}, {"application": [{**written["application"][0],
-              "transport": "quic", "stack": {"naps": 2}}]}):
-    try:
-        Scenario.from_data({**written, **place})
-    except ScenarioError as error:
-        wrong.append(str(error))
-plan = scenario.plan()
-schema = json_schema()
-print(json.dumps({"plan": plan.json(), "wrong": wrong, "again": plans.scenario_of(plan, "the plan").plan().json(),
-                  "schema": json.dumps(schema)}))
-"""
-
 DESCRIBE_LAB = """//! Prints what the registry says, and what the server of a plan's application received.
 
 use arrow_cast::display::array_value_to_string;
@@ -320,8 +285,9 @@ use polypath_lab::{CaptureMode, Simulation};
 
 #[test]
 fn describe() {
-    println!("REGISTRY {}", polypath_lab::registry("application").unwrap());
-    println!("REGISTRY {}", polypath_lab::registry("profile").unwrap());
+    for kind in ["scheduler", "congestion", "application", "profile"] {
+        println!("REGISTRY {}", polypath_lab::registry(kind).unwrap());
+    }
     let Ok(plan) = std::env::var("POLYPATH_PLAN") else {
         return;
     };
@@ -349,17 +315,6 @@ fn describe() {
     if let Ok(text) = std::env::var("POLYPATH_LOSS") {
         serde_json::from_str::<LossConfig>(&text).unwrap().check().unwrap();
     }
-}
-"""
-
-DESCRIBE = """//! Prints what the registries say.
-
-#[test]
-fn describe() {
-    let schedulers = serde_json::to_string(&polypath_transport::scheduler::REGISTRY.describe()).unwrap();
-    let controllers = serde_json::to_string(&polypath_transport::congestion::REGISTRY.describe()).unwrap();
-    println!("REGISTRY {schedulers}");
-    println!("REGISTRY {controllers}");
 }
 """
 
@@ -432,7 +387,6 @@ def extended_crates(tree: Path) -> Path:
     for where, added_lines in (("settings/mod.rs", SETTING_LINES), ("tcp/delayed_ack.rs", USE_LINES)):
         changed = source / where
         changed.write_text(with_lines(changed.read_text(), added_lines))
-    (tree / "crates" / "transport" / "tests" / "describe.rs").write_text(DESCRIBE)
     return tree
 
 
@@ -443,48 +397,25 @@ def describes(tree: Path, crate: str, **environment: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def described(tree: Path) -> dict[str, str]:
-    known = dict(zip(("scheduler", "congestion"), describes(tree, "polypath-transport"), strict=True))
-    known |= dict(zip(("queue", "loss"), describes(tree, "polypath-net"), strict=True))
-    return known | {"application": describes(tree, "polypath-lab")[0]}
+def told(tree: Path) -> dict[registry.Kind, str]:
+    """What the copy says of its registries."""
+    queue, loss = describes(tree, "polypath-net")
+    scheduler, congestion, application, profile = describes(tree, "polypath-lab")
+    return {
+        "scheduler": scheduler,
+        "congestion": congestion,
+        "queue": queue,
+        "loss": loss,
+        "application": application,
+        "profile": profile,
+    }
 
 
-@pytest.fixture(scope="module")
-def profiles(tree: Path) -> str:
-    return describes(tree, "polypath-lab")[1]
-
-
-@pytest.fixture
-def extended(
-    described: dict[str, str],
-    replace_registry: Callable[[Callable[[registry.Kind], str]], None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[None]:
-    """The package with the copy's registries in place of its own."""
-    read = registry.read
-    declared.tables.cache_clear()
-    replace_registry(lambda kind: described.get(kind) or read(kind))
-    # The native module is not the copy's.
-    monkeypatch.setattr(registry, "fault", lambda kind, name, given: None)
-    yield
-    declared.tables.cache_clear()
-
-
-@pytest.mark.usefixtures("extended")
-def test_the_command_the_schema_and_the_page_know_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = CliRunner().invoke(app, ["algorithms"]).stdout
-    schema = json.dumps(json_schema())
-    monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    page = __import__("generate").algorithms()
-    for text in (listed, schema, page):
-        assert "first-ready" in text
-        assert "reno-again" in text
-    assert registry.resolve("scheduler", "first-ready", {}) == {"skip": 0}
-    with pytest.raises(registry.RegistryError, match="at most 9"):
-        registry.resolve("scheduler", "first-ready", {"skip": 10})
-    with pytest.raises(registry.RegistryError) as wrong:
-        registry.find("scheduler", "first-redy")
-    assert wrong.value.hint == "first-ready"
+@pytest.mark.parametrize("kind", [*extended.ENTRIES, "profile"])
+def test_the_copy_describes_what_the_python_package_is_shown(
+    told: dict[registry.Kind, str], kind: registry.Kind
+) -> None:
+    assert extended.in_order(told[kind]) == extended.in_order(extended.described(kind))
 
 
 def test_the_generic_property_test_draws_them(tree: Path) -> None:
@@ -495,87 +426,25 @@ def test_the_generic_property_test_draws_them(tree: Path) -> None:
     assert held.returncode == 0, held.stdout[-2000:] + held.stderr[-2000:]
 
 
-@pytest.mark.usefixtures("extended")
-def test_a_scenario_takes_a_new_queue_discipline_and_loss_model(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = create_model("Tables", __base__=Channel)
-    channel = tables.model_validate(
-        {"queue": {"kind": "lifo", "patience": "20 ms"}, "loss": {"kind": "every-nth", "every": 50}}
-    )
-    assert channel.queue is not None
-    assert channel.loss is not None
-    queue, loss = channel.queue.planned(), channel.loss.planned()
-    assert queue == {"kind": "lifo", "limit": 100, "patience_ns": 20_000_000}
-    assert loss == {"kind": "every-nth", "every": 50, "lost": 0}
-    assert models.Discipline.written(queue) == {"kind": "lifo", "limit": "100 packets", "patience": "20 ms"}
-    describes(tree, "polypath-net", POLYPATH_QUEUE=json.dumps(queue), POLYPATH_LOSS=json.dumps(loss))
+def test_a_new_queue_discipline_and_loss_model_take_what_is_planned(tree: Path) -> None:
+    describes(tree, "polypath-net", POLYPATH_QUEUE=json.dumps(LIFO_PLANNED), POLYPATH_LOSS=json.dumps(NTH_PLANNED))
     held = cargo(tree, "polypath-net", "--test", "models")
     assert held.returncode == 0, held.stdout[-2000:] + held.stderr[-2000:]
-    with pytest.raises(ValidationError, match="every"):
-        tables.model_validate({"loss": {"kind": "every-nth", "every": 0}})
-    with pytest.raises(ValidationError, match="required"):
-        tables.model_validate({"loss": {"kind": "every-nth"}})
-    monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    page = __import__("generate").algorithms()
-    listed = CliRunner().invoke(app, ["algorithms"]).stdout
-    assert "How long a packet may have waited" in page
-    assert "lifo" in listed
 
 
-@pytest.mark.usefixtures("extended")
-def test_a_scenario_takes_a_new_application(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written: dict[str, Any] = {
-        "duration": "9 s",
-        "host": {"client": {}, "server": {}},
-        "link": {"path": {"ends": ["client", "server"], "rate": "10 Mbps", "delay": "5 ms"}},
-        "application": [{"kind": "drip", "start": "1 s", "drop": "2 kB", "gap": "20 ms"}],
-    }
-    monkeypatch.setattr(schema, "Tables", create_model("Tables", __base__=Tables))
-    extended = create_model("Scenario", __base__=Scenario)
-    plan = extended.from_data(written).plan()
-    [planned] = plan.view["applications"]
-    assert planned["transport"] == "mptcp"
-    work = {"drop_bytes": 2000, "gap_ns": 20_000_000, "count": 3, "told": "nobody", "duration_ns": 8_000_000_000}
-    assert planned["work"] == {"kind": "drip", **work}
-    assert describes(tree, "polypath-lab", POLYPATH_PLAN=plan.json())[2:] == ["6000"]
-    table = json_schema()["$defs"]["Drip"]
-    assert table["required"] == ["kind", "gap"]
-    assert table["properties"]["told"]["enum"] == ["nobody", "everybody"]
-    assert table["properties"]["drop"]["description"] == "Bytes of a drop."
-    for key, value, message in (
-        ("count", 0, "application 1.count: must be at least 1, not 0"),
-        ("told", "nobdy", "application 1.told: 'nobdy' is not nobody or everybody; did you mean 'nobody'?"),
-        ("dorp", "1 kB", "unknown key 'dorp' in application 1; did you mean 'drop'?"),
-        ("kind", "drop", "application 1: unknown kind 'drop'; did you mean 'drip'?"),
-    ):
-        with pytest.raises(ScenarioError) as wrong:
-            extended.from_data({**written, "application": [{**written["application"][0], key: value}]})
-        assert str(wrong.value) == message
-    listed = CliRunner().invoke(app, ["algorithms", "application"]).stdout
-    assert "drip" in listed
-    assert "drop = 100 B" in listed
+def test_a_new_application_runs(tree: Path) -> None:
+    assert describes(tree, "polypath-lab", POLYPATH_PLAN=extended.plan(DRIP))[4:] == ["6000"]
 
 
-def test_a_scenario_takes_a_new_setting_of_the_transport(tree: Path, profiles: str) -> None:
-    command = [sys.executable, "-c", NAPPING]
-    told = subprocess.run(command, input=json.dumps({"profile": profiles}), capture_output=True, text=True, check=True)
-    found = json.loads(told.stdout)
-    client, server = json.loads(found["plan"])["nodes"]
-    assert client["stack"]["naps"] == 4
-    assert "naps" not in server["stack"]
-    assert found["again"] == found["plan"]
-    assert "Naps of whoever acknowledges." in found["schema"]
-    assert found["wrong"] == [
-        "defaults.naps: must be at most 9, not 10",
-        "unknown key 'nap' in defaults; did you mean 'naps'?",
-        "'naps' changes nothing for an application over quic; leave it out",
-    ]
-    plan = json.loads(found["plan"])
+def test_a_new_setting_of_the_transport_takes_effect_within_its_bounds(tree: Path) -> None:
+    text = extended.plan(NAPPED)
+    plan = json.loads(text)
     for node in plan["nodes"]:
         node["stack"]["naps"] = 4
     asked = cargo(tree, "polypath-lab", "--test", "describe", POLYPATH_PLAN=json.dumps(plan), POLYPATH_TRIP="1")
     assert asked.returncode != 0
     assert "asked for 4 naps" in asked.stdout + asked.stderr
-    assert describes(tree, "polypath-lab", POLYPATH_PLAN=found["plan"])[2:] == ["20000"]
+    assert describes(tree, "polypath-lab", POLYPATH_PLAN=text)[4:] == ["20000"]
     plan["nodes"][0]["stack"]["naps"] = 10
     refused = cargo(tree, "polypath-lab", "--test", "describe", POLYPATH_PLAN=json.dumps(plan))
     assert 'parameter: "naps", expected: "at most 9"' in refused.stdout + refused.stderr

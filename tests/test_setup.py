@@ -31,7 +31,8 @@ def test_the_set_up_installs_every_program(program: str) -> None:
 
 
 def test_no_test_is_skipped_for_what_the_set_up_installs() -> None:
-    tests = [path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
+    found = (path for folder in ("tests", "assurance") for path in (ROOT / folder).rglob("*.py"))
+    tests = [path for path in found if path != Path(__file__)]
     assert [path.name for path in tests if SKIPS.search(path.read_text(encoding="utf-8"))] == []
 
 
@@ -43,8 +44,8 @@ def test_packetdrill_is_taken_from_a_folder_that_stays_as_it_is(tmp_path: Path) 
     (theirs / "packetdrill").mkdir()
     tool = theirs / "packetdrill" / "packetdrill"
     tool.write_text("#!/bin/sh\n")
-    ours = tmp_path / "polypath" / "conformance" / "packetdrill"
-    shutil.copytree(ROOT / "conformance" / "packetdrill", ours)
+    ours = tmp_path / "polypath" / "assurance" / "packetdrill"
+    shutil.copytree(ROOT / "assurance" / "packetdrill", ours)
 
     def prepared(*folder: Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run([ours / "prepare", *folder], capture_output=True, text=True, check=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ..commands import called
 from ..processes import LIMIT_S
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "polypath"
@@ -33,5 +34,17 @@ def polypath() -> Polypath:
             timeout=LIMIT_S,
             check=False,
         )
+
+    return call
+
+
+@pytest.fixture
+def inside(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Polypath:
+    """Runs a command as `polypath` does, without another interpreter."""
+
+    def call(*arguments: str | Path, cwd: Path | None = None) -> Ran:
+        if cwd is not None:
+            monkeypatch.chdir(cwd)
+        return called(capsys, *arguments)
 
     return call

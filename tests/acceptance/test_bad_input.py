@@ -1,4 +1,7 @@
-"""What a user can get wrong, typed at the installed command: one line that says what and where, exit code 2."""
+"""What a user can get wrong: one line that says what and where, exit code 2.
+
+One of each kind is typed at the installed command; of the others, another interpreter would prove nothing more.
+"""
 
 from __future__ import annotations
 
@@ -69,8 +72,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_in_a_scenario(polypath: Polypath, tmp_path: Path, mistake: str) -> None:
+def _mistaken(polypath: Polypath, tmp_path: Path, mistake: str) -> None:
     right, wrong, parts = MISTAKES[mistake]
     assert right in GOOD
     (tmp_path / "small.toml").write_text(GOOD.replace(right, wrong, 1))
@@ -78,19 +80,28 @@ def test_mistakes_in_a_scenario(polypath: Polypath, tmp_path: Path, mistake: str
     assert not (tmp_path / "out").exists()
 
 
-def test_names_that_are_there_twice(polypath: Polypath, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_in_a_scenario(inside: Polypath, tmp_path: Path, mistake: str) -> None:
+    _mistaken(inside, tmp_path, mistake)
+
+
+def test_a_mistake_typed_at_the_installed_command(polypath: Polypath, tmp_path: Path) -> None:
+    _mistaken(polypath, tmp_path, "unknown key")
+
+
+def test_names_that_are_there_twice(inside: Polypath, tmp_path: Path) -> None:
     second = GOOD + '\n[[application]]\nname = "iperf"\nkind = "bulk"\n'
     (tmp_path / "small.toml").write_text(second)
-    _refused(polypath("run", "small.toml", cwd=tmp_path), "small.toml:18", "iperf")
+    _refused(inside("run", "small.toml", cwd=tmp_path), "small.toml:18", "iperf")
     (tmp_path / "small.toml").write_text(GOOD + "\n[router.client]\n")
-    _refused(polypath("run", "small.toml", cwd=tmp_path), "small.toml:17", "client")
+    _refused(inside("run", "small.toml", cwd=tmp_path), "small.toml:17", "client")
 
 
-def test_a_host_without_a_way_to_its_peer(polypath: Polypath, tmp_path: Path) -> None:
+def test_a_host_without_a_way_to_its_peer(inside: Polypath, tmp_path: Path) -> None:
     lonely = GOOD.replace("[host.server]", "[host.server]\n[host.lonely]\n[host.alone]")
     lonely += '\n[link.apart]\nends = ["lonely", "alone"]\n'
     (tmp_path / "small.toml").write_text(lonely.replace('kind = "bulk"', 'kind = "bulk"\nclient = "lonely"', 1))
-    _refused(polypath("run", "small.toml", cwd=tmp_path), "small.toml", "lonely")
+    _refused(inside("run", "small.toml", cwd=tmp_path), "small.toml", "lonely")
 
 
 @pytest.mark.parametrize(
@@ -104,34 +115,36 @@ def test_a_host_without_a_way_to_its_peer(polypath: Polypath, tmp_path: Path) ->
     ],
     ids=["binary", "utf-16", "brackets", "nested", "long line"],
 )
-def test_junk_instead_of_a_scenario(polypath: Polypath, tmp_path: Path, content: bytes, parts: list[str]) -> None:
+def test_junk_instead_of_a_scenario(
+    polypath: Polypath, inside: Polypath, tmp_path: Path, content: bytes, parts: list[str]
+) -> None:
     (tmp_path / "given.toml").write_bytes(content)
     _refused(polypath("run", "given.toml", cwd=tmp_path), *parts)
-    _refused(polypath("run", "--topo", "given.toml", "--xp", "given.toml", cwd=tmp_path), *parts)
+    _refused(inside("run", "--topo", "given.toml", "--xp", "given.toml", cwd=tmp_path), *parts)
 
 
-def test_files_that_cannot_be_read(polypath: Polypath, tmp_path: Path) -> None:
+def test_files_that_cannot_be_read(inside: Polypath, tmp_path: Path) -> None:
     (tmp_path / "folder.toml").mkdir()
     with (tmp_path / "huge.toml").open("wb") as huge:
         huge.truncate(100_000_000)
     os.mkfifo(tmp_path / "pipe.toml")
     (tmp_path / "loop.toml").symlink_to("loop.toml")
     for name in ("folder.toml", "huge.toml", "pipe.toml", "loop.toml", "missing.toml", "no/such/folder.toml"):
-        _refused(polypath("run", name, cwd=tmp_path), name)
+        _refused(inside("run", name, cwd=tmp_path), name)
     for name in ("huge.toml", "pipe.toml"):
-        _refused(polypath("import", name, name, cwd=tmp_path), name)
+        _refused(inside("import", name, name, cwd=tmp_path), name)
 
 
-def test_an_unknown_lab_is_met_with_the_nearest(polypath: Polypath) -> None:
+def test_an_unknown_lab_is_met_with_the_nearest(inside: Polypath) -> None:
     for command in ("run", "show", "check"):
-        _refused(polypath(command, "agregation"), "'agregation'", "did you mean 'aggregation'?")
-    _refused(polypath("run", "xyzzy"), "'xyzzy'")
+        _refused(inside(command, "agregation"), "'agregation'", "did you mean 'aggregation'?")
+    _refused(inside("run", "xyzzy"), "'xyzzy'")
 
 
-def test_an_output_folder_that_cannot_be_written(polypath: Polypath, tmp_path: Path) -> None:
+def test_an_output_folder_that_cannot_be_written(inside: Polypath, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept")
     for place in ("file", "file/below", "/proc/nowhere", "/dev/null"):
-        _refused(polypath("run", "aggregation", "--out", place, cwd=tmp_path), place.split("/below")[0])
+        _refused(inside("run", "aggregation", "--out", place, cwd=tmp_path), place.split("/below")[0])
     assert (tmp_path / "file").read_text() == "kept"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from ..slow import others_slow
 from .conftest import Polypath
 from .wireshark import Frame, complaints, frames, matching
 
@@ -55,7 +56,7 @@ class Lab:
     received: dict[str, int]
 
 
-@pytest.fixture(scope="module", params=RUNS)
+@pytest.fixture(scope="module", params=others_slow(RUNS, "aggregation", "backup-flag"))
 def lab(request: pytest.FixtureRequest, polypath: Polypath, tmp_path_factory: pytest.TempPathFactory) -> Lab:
     name, run, settings = RUNS[request.param]
     out = tmp_path_factory.mktemp(request.param)

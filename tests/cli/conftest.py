@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
-from polypath import cli, engines
-from polypath.cli import errors
+from polypath import engines
 from polypath.engines import EngineError, Options, Progress
 from polypath.results import Recording
 from polypath.scenario import Plan
 from polypath.sweep import executor
+
+from ..commands import called
 
 
 @dataclass
@@ -70,13 +71,8 @@ def polypath(capsys: pytest.CaptureFixture[str]) -> Polypath:
     """Runs a command and gives its exit code and what it printed."""
 
     def call(*arguments: str | Path) -> Outcome:
-        words: Sequence[str] = [str(argument) for argument in arguments]
-        with pytest.raises(SystemExit) as ended:
-            errors.run(lambda: cli.app(words, prog_name="polypath", standalone_mode=False))
-        printed = capsys.readouterr()
-        code = ended.value.code
-        assert isinstance(code, int)
-        return Outcome(code, printed.out, printed.err)
+        ran = called(capsys, *arguments)
+        return Outcome(ran.returncode, ran.stdout, ran.stderr)
 
     return call
 

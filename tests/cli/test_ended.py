@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from polypath.cli import signals
 from polypath.results import OutputError, Recording
 
 from ..processes import LIMIT_S, as_in_a_terminal, wait
+from ..slow import others_slow, slow
 
 #: Heard whatever the tests were started under, such as nohup.
 COMMAND = (
@@ -167,9 +169,17 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("when", WAITS)
+#: Each value of each of the three in a process at least.
+SOME = (
+    ("loaded", "scheduler", signal.SIGINT),
+    ("made", "path manager", signal.SIGTERM),
+    ("made", "controller", signal.SIGINT),
+)
+
+
+@pytest.mark.parametrize(
+    ("when", "kind", "number"), others_slow(product(WAITS, KINDS, (signal.SIGINT, signal.SIGTERM)), *SOME)
+)
 def test_a_script_that_waits_while_it_is_loaded_is_interrupted(home: Path, when: str, kind: str, number: int) -> None:
     setting, method = KINDS[kind]
     (home / "waits.py").write_text(WAITS[when].format(method=method))
@@ -184,7 +194,7 @@ def test_a_script_that_waits_while_it_is_loaded_is_interrupted(home: Path, when:
     assert out == ""
 
 
-@pytest.mark.parametrize("leaves", ["raise SystemExit('no more')", "raise GeneratorExit('no more')"])
+@pytest.mark.parametrize("leaves", ["raise SystemExit('no more')", slow("raise GeneratorExit('no more')")])
 def test_what_a_script_raises_to_end_a_program_is_its_failure(home: Path, leaves: str) -> None:
     made = f"    def __init__(self, seed=1):\n        {leaves}\n"
     (home / "loop.py").write_text(f"class Loop:\n{made}    def select(self, view): ...\n")
@@ -194,8 +204,10 @@ def test_what_a_script_raises_to_end_a_program_is_its_failure(home: Path, leaves
     assert re.fullmatch(r"polypath: .*loop\.py:3: (SystemExit|GeneratorExit): no more", failed)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize(
+    ("jobs", "number"),
+    others_slow(product("12", (signal.SIGINT, signal.SIGTERM)), ("1", signal.SIGTERM), ("2", signal.SIGINT)),
+)
 def test_a_sweep_that_loops_in_python_ends_and_keeps_what_is_done(home: Path, number: int, jobs: str) -> None:
     axis = "defaults.scheduler.seed=2,4,5"
     process = started(home, "run", "loop.toml", "--vary", axis, "--jobs", jobs, "--out", "out")
@@ -353,7 +365,7 @@ class TestStandardOutput:
         assert (ran.returncode, ran.stderr) == (0, "results in out\n")
         assert len(list((home / "out").glob("*/manifest.json"))) == 4
 
-    @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+    @pytest.mark.parametrize("encoding", ["ascii", slow("latin-1"), "utf-8"])
     def test_of_another_encoding(self, home: Path, encoding: str) -> None:
         environment = os.environ | {"PYTHONIOENCODING": encoding}
         ran = polypath(home, "run", "plain.toml", env=environment, encoding=encoding)
@@ -423,13 +435,13 @@ class TestDisk:
         assert "File too large" in ran.stderr
         assert "internal error" not in ran.stderr
 
-    @pytest.mark.parametrize("form", ["csv", "iperf3", "xplot"])
-    def test_full_while_a_result_is_exported(self, home: Path, form: str) -> None:
+    def test_full_while_a_result_is_exported(self, home: Path) -> None:
         assert polypath(home, "run", "plain.toml", "--out", "out", "--plot").returncode == 0
-        ran = polypath(home, "export", form, "out", "-o", "made", preexec_fn=lambda: _limited(500))
-        assert ran.returncode == 2
-        assert re.fullmatch(r"polypath: cannot write .*(made|\.csv): File too large\n", ran.stderr)
-        assert not (home / "made").exists()
+        for form in ("csv", "iperf3", "xplot"):
+            ran = polypath(home, "export", form, "out", "-o", "made", preexec_fn=lambda: _limited(500))
+            assert ran.returncode == 2
+            assert re.fullmatch(r"polypath: cannot write .*(made|\.csv): File too large\n", ran.stderr), form
+            assert not (home / "made").exists()
 
     def test_a_table_that_is_cut_short(self, home: Path) -> None:
         assert polypath(home, "run", "plain.toml", "--out", "out").returncode == 0

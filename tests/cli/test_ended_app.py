@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from polypath import Recording
 
 from ..processes import LIMIT_S, as_in_a_terminal, captured, inside, wait
+from ..slow import others_slow
 
 COMMAND = (sys.executable, "-m", "polypath")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -49,9 +51,14 @@ def started(home: Path, source: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("loops", [False, True])
-def test_a_run_under_an_application_ends_and_is_kept(tmp_path: Path, loops: bool, number: int, code: int) -> None:
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+@pytest.mark.parametrize(
+    ("loops", "number"),
+    others_slow(product((False, True), CODES), (False, signal.SIGTERM), (True, signal.SIGINT)),
+)
+def test_a_run_under_an_application_ends_and_is_kept(tmp_path: Path, loops: bool, number: signal.Signals) -> None:
     source = (EXAMPLES / "learning_switch.py").read_text()
     if loops:
         line = "        message = event.msg\n"
@@ -67,7 +74,7 @@ def test_a_run_under_an_application_ends_and_is_kept(tmp_path: Path, loops: bool
     assert len(inside(tmp_path)) == 2, "the run and its application"
     process.send_signal(number)
     printed, complaints = process.communicate(timeout=LIMIT_S)
-    assert process.returncode == code, complaints
+    assert process.returncode == CODES[number], complaints
     assert "Traceback" not in complaints
     assert "interrupted at" in printed
     assert Recording.load(tmp_path / "out").metadata.interrupted

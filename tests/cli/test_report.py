@@ -202,6 +202,7 @@ def test_a_lab_is_judged_by_points_without_charts_too(
         assert f"| {each['name']} | {each['published']} | {each['bound']} | {each['measured']} |" in checked
 
 
+@pytest.mark.slow
 def test_a_lab_is_not_judged_by_what_is_left_of_a_sweep(polypath: Any, fairness: Path) -> None:
     index = json.loads((fairness / "two" / "sweep.json").read_text())
     index["points"][0] |= {"state": "failed", "failure": "too much"}

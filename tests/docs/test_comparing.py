@@ -50,6 +50,7 @@ def test_what_the_page_says_of_one_run_is_so(results: tuple[Path, str]) -> None:
     assert quiet < 0.5e6
 
 
+@pytest.mark.slow
 def test_the_figures_are_drawn_by_its_commands(results: tuple[Path, str], tmp_path: Path) -> None:
     out, _ = results
     runs = [out / f"scheduler={name},seed=1" for name in ("default", "roundrobin", "redundant")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "conformance" / "packetdrill"
+FOLDER = ROOT / "assurance" / "packetdrill"
 PAGE = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
 OUTCOME = "(passed|failed|not supported)"
 ROW = re.compile(rf"^\| ((?:mptcp|tcp)/\S+\.pkt)(, IPv[46])? \| {OUTCOME} \| {OUTCOME} \| (.*) \|$", re.MULTILINE)

@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 
 from ..scripts import loaded
+from ..slow import others_slow
 
 ROOT = Path(__file__).parents[2]
 console = loaded(ROOT / "docs" / "console.py")
 
+#: What someone new reads first, and two whose commands are cheap: other commands, of captures and of traces.
+FIRST = ("README.md", "docs/tutorial.md", "docs/capture.md", "docs/wifi.md")
 
-@pytest.mark.parametrize("page", console.PAGES)
+
+@pytest.mark.parametrize("page", others_slow(console.PAGES, *FIRST))
 def test_commands_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
     for shown in console.shown((ROOT / page).read_text(encoding="utf-8"), tmp_path):
         assert shown.matches, f"$ {shown.command}\n{shown.printed}\nrun: python docs/console.py {page}"

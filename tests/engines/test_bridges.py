@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +12,8 @@ from polypath import Recording, Scenario, ScenarioError
 from polypath.engines import EngineError, Options, get
 from polypath.results import bridges, metrics, notes
 from polypath.results.summary import summary
+
+from ..tshark import fields
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "bridges.toml"
 SECOND = 1_000_000_000
@@ -35,13 +36,6 @@ def probes(recording: Recording) -> list[float]:
 def lost(recording: Recording) -> int:
     row = recording.table("datagrams").row(0, named=True)
     return int(row["sent_packets"] - row["received_packets"])
-
-
-def fields(capture: Path, wanted: str, *names: str) -> list[list[str]]:
-    columns = [word for name in names for word in ("-e", name)]
-    command = ["tshark", "-r", str(capture), "-Y", wanted, "-T", "fields", *columns]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [line.split("\t") for line in ran.stdout.splitlines()]
 
 
 def test_a_ring_has_a_tree_and_the_other_link_takes_over_within_a_millisecond() -> None:
@@ -180,7 +174,8 @@ start = "600 s"
 
 @pytest.mark.parametrize(("protocol", "kind"), [("rstp", "0x02"), ("stp", "0x00")])
 def test_wireshark_reads_bpdus_and_finds_no_fault(tmp_path: Path, protocol: str, kind: str) -> None:
-    run(f"bridging.protocol={protocol}", "application.upload.start=11 s", captures=tmp_path)
+    own = ("application.upload.start=11 s", "application.upload.duration=50 ms")
+    run(f"bridging.protocol={protocol}", *own, captures=tmp_path)
     found = fields(tmp_path / "two.pcapng", "stp", "stp.type", "stp.root.hw", "stp.hello", "frame.len", "stp.port")
     assert len(found) > 8
     assert {row[0] for row in found} <= {kind, "0x80"}

@@ -1,6 +1,6 @@
 """IPv4 and IPv6 subflows in one connection, and segments as long as each family's packets allow."""
 
-import subprocess
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 
@@ -12,6 +12,9 @@ from polypath.engines.linux.kernel import KernelError, find
 from polypath.results import Recording, metrics
 from polypath.scenario import Scenario
 
+from ..slow import others_slow
+from ..tshark import fields
+
 SCENARIO = Path(__file__).with_name("families.toml")
 DELAYS = ("19.5 ms", "20 ms", "21 ms")
 
@@ -21,13 +24,6 @@ def run(captures: Path, *settings: str) -> Recording:
     return get("sim").run(scenario.plan(), Options("hosts", captures))
 
 
-def fields(capture: Path, wanted: str, *names: str) -> list[list[str]]:
-    columns = [word for name in names for word in ("-e", name)]
-    command = ["tshark", "-r", str(capture), "-Y", wanted, "-T", "fields", *columns]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [line.split("\t") for line in ran.stdout.splitlines()]
-
-
 @pytest.mark.parametrize("first", ["10.0.2.2", "2001:db8:2::2"])
 @pytest.mark.parametrize("mtu", [1280, 1500, 9000])
 def test_each_family_has_its_subflow_and_its_mss(tmp_path: Path, first: str, mtu: int) -> None:
@@ -35,15 +31,26 @@ def test_each_family_has_its_subflow_and_its_mss(tmp_path: Path, first: str, mtu
     found = metrics.subflows(recording, metrics.connection(recording, "iperf"))
     assert sorted(subflow.destination.rsplit(":", 1)[0] for subflow in found) == ["10.0.2.2", "[2001:db8:2::2]"]
     assert all((subflow.share or 0) > 0.3 for subflow in found)
+    frames = fields(tmp_path / "client.pcapng", "tcp", "ip.src", "tcp.options.mss_val", "frame.len")
     for family, header in (("ip", 40), ("ipv6", 60)):
-        syns = fields(tmp_path / "client.pcapng", f"{family} && tcp.flags.syn == 1", "tcp.options.mss_val")
-        assert syns == [[str(mtu - header)]] * 2
-        longest = max(int(each[0]) for each in fields(tmp_path / "client.pcapng", f"{family} && tcp", "frame.len"))
-        assert longest == mtu + 14
+        own = [(announced, int(length)) for source, announced, length in frames if bool(source) == (family == "ip")]
+        assert [announced for announced, _ in own if announced] == [str(mtu - header)] * 2
+        assert max(length for _, length in own) == mtu + 14
 
 
-@pytest.mark.parametrize("transport", ["tcp", "mptcp"])
-@pytest.mark.parametrize(("client", "server"), [(576, 576), (9000, 9000), (576, 9000), (9000, 576)])
+MTUS = (576, 9000)
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "transport"),
+    others_slow(
+        product(MTUS, MTUS, ("tcp", "mptcp")),
+        (576, 9000, "tcp"),
+        (9000, 576, "mptcp"),
+        (9000, 9000, "tcp"),
+        (576, 576, "mptcp"),
+    ),
+)
 def test_each_end_announces_the_mss_of_its_mtu(tmp_path: Path, transport: str, client: int, server: int) -> None:
     """RFC 9293 section 3.7.1: the MTU without 40 bytes of headers, and the smaller of both for data."""
     hosts = [f"host.client.mtu={client}", f"host.server.mtu={server}"]
@@ -53,15 +60,15 @@ def test_each_end_announces_the_mss_of_its_mtu(tmp_path: Path, transport: str, c
         captures = tmp_path / reverse
         get("sim").run(scenario.with_settings([*hosts, *own]).plan(), Options("hosts", captures))
         capture = captures / "client.pcapng"
+        frames = fields(capture, "tcp", "tcp.dstport", "tcp.options.mss_val", "tcp.len", "ip.len")
         announced = {
-            side: fields(capture, f"tcp.flags.syn == 1 && tcp.{port} == 5001", "tcp.options.mss_val")
-            for side, port in (("client", "dstport"), ("server", "srcport"))
+            side: [mss for port, mss, _, _ in frames if mss and (port == "5001") == (side == "client")]
+            for side in ("client", "server")
         }
         subflows = 1 if transport == "tcp" else 2
-        assert announced == {"client": [[str(client - 40)]] * subflows, "server": [[str(server - 40)]] * subflows}
+        assert announced == {"client": [str(client - 40)] * subflows, "server": [str(server - 40)] * subflows}
         assert {client - 40, server - 40} <= {536, 8960}
-        lengths = [int(each[0]) for each in fields(capture, "tcp.len > 0", "ip.len")]
-        assert max(lengths) == min(client, server)
+        assert max(int(whole) for _, _, payload, whole in frames if payload != "0") == min(client, server)
 
 
 @pytest.mark.parametrize("subflows", [1, 2])

@@ -12,7 +12,8 @@ from polypath.engines.linux.kernel.make import supported
 from polypath.results import Recording
 from polypath.scenario import Scenario
 
-from .test_families import fields
+from ..slow import slow
+from ..tshark import fields
 
 SCENARIO = Path(__file__).with_name("path_mtu.toml")
 
@@ -112,10 +113,8 @@ def test_a_router_without_an_address_answers_from_one_that_is_forwarded(
 
 def test_multipath_tcp_learns_for_the_subflow(tmp_path: Path) -> None:
     recording = run("sim", *MPTCP, captures=tmp_path)
-    lengths = {
-        source: max(int(each[0]) for each in fields(tmp_path / "server.pcapng", f"ip.src == {source}", "ip.len"))
-        for source in ("10.0.0.1", "10.0.1.1")
-    }
+    came = fields(tmp_path / "server.pcapng", "ip", "ip.src", "ip.len")
+    lengths = {of: max(int(length) for source, length in came if source == of) for of in ("10.0.0.1", "10.0.1.1")}
     assert lengths == {"10.0.0.1": 1400, "10.0.1.1": 1500}
     assert completion(recording) < 1.5
 
@@ -164,12 +163,12 @@ def test_a_host_remembers_what_it_was_told() -> None:
 @pytest.mark.parametrize(
     ("family", "settings"),
     [
-        ("ip", ()),
+        slow("ip", ()),
         ("ipv6", IPV6),
         ("ip", MPTCP + IPV4),
-        ("ip", BLACK_HOLE),
+        slow("ip", BLACK_HOLE),
         ("ip", (*BLACK_HOLE, "defaults.mtu_probing=black-hole")),
-        ("ip", (*BLACK_HOLE, "defaults.mtu_probing=on")),
+        slow("ip", (*BLACK_HOLE, "defaults.mtu_probing=on")),
     ],
     ids=["ipv4", "ipv6", "mptcp", "black-hole", "suspected", "probed"],
 )
@@ -183,10 +182,8 @@ def test_the_kernel_does_the_same(family: str, settings: tuple[str, ...], tmp_pa
         captures.mkdir()
         recording = run(engine, *slow, "application.bulk.size=1 MB", *settings, captures=captures)
         sources = ("2001:db8::1",) if family == "ipv6" else ("10.0.0.1", "10.0.1.1")
-        longest = [
-            max((int(each[0]) for each in fields(captures / "server.pcapng", wanted, "tcp.len")), default=0)
-            for wanted in (f"{family}.src == {source}" for source in sources)
-        ]
+        came = fields(captures / "server.pcapng", "tcp", f"{family}.src", "tcp.len")
+        longest = [max((int(length) for source, length in came if source == of), default=0) for of in sources]
         version = "icmpv6" if family == "ipv6" else "icmp"
         reports = len(fields(captures / "client.pcapng", f"{version}.mtu == 1400", "frame.number"))
         found[engine] = (longest, reports, completion(recording, 1_000_000))
@@ -197,8 +194,8 @@ def test_the_kernel_does_the_same(family: str, settings: tuple[str, ...], tmp_pa
 @pytest.mark.parametrize(
     "settings",
     [
-        ("application.bulk.reverse=true",),
-        ("host.server.timestamps=false",),
+        slow(("application.bulk.reverse=true",)),
+        slow(("host.server.timestamps=false",)),
         (*MPTCP, *IPV4, "application.bulk.reverse=true"),
     ],
     ids=["accepted", "opened", "subflow"],

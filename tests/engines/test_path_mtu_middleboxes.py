@@ -9,7 +9,7 @@ from polypath.engines import Options, get
 from polypath.results import Recording
 from polypath.scenario import Scenario
 
-from .test_families import fields
+from ..tshark import fields
 from .test_path_mtu import IPV6, MPTCP, SCENARIO, completion
 
 NAT = "link.{}.middlebox=nat"

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from polypath.engines import get
 from polypath.engines.base import EngineError, Options
 from polypath.results import Recording, metrics
 from polypath.scenario import Scenario
+
+from ..slow import others_slow
 
 SCHEMA = Path(__file__).parent / "qlog.schema.json"
 TEXT = """
@@ -83,8 +86,12 @@ def sides(folder: Path) -> list[Path]:
     return [folder / f"connection0_{side}.sqlog" for side in ("client", "server")]
 
 
-@pytest.mark.parametrize("transport", ["quic", "mpquic"])
-@pytest.mark.parametrize("path0", ["", 'loss = "2%"'])
+LOSS = 'loss = "2%"'
+
+
+@pytest.mark.parametrize(
+    ("path0", "transport"), others_slow(product(("", LOSS), ("quic", "mpquic")), (LOSS, "quic"), (LOSS, "mpquic"))
+)
 def test_the_schema_accepts_every_record(tmp_path: Path, transport: str, path0: str) -> None:
     run(tmp_path, transport, path0=path0)
     for file, side in zip(sides(tmp_path), ("client", "server"), strict=True):

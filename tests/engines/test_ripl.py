@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from polypath import Recording, Scenario, run
+
+from ..slow import others_slow
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ROUTINGS = ("random", "hashed", "spanning_tree")
@@ -70,19 +73,21 @@ def test_each_routing_carries_a_permutation_in_a_fat_tree(routing: str) -> None:
     assert run(scenario(routing)).metadata.recording_sha256 == recording.metadata.recording_sha256
 
 
-@pytest.mark.parametrize("routing", ROUTINGS)
+#: What fails, and how many links with it.
+FAILING = {'switch = "core0"': 4, 'switch = "pod0-aggregation0"': 4, 'link = "pod0-edge0-aggregation0"': 1}
+
+
 @pytest.mark.parametrize(
-    ("failing", "links"),
-    [('switch = "core0"', 4), ('switch = "pod0-aggregation0"', 4), ('link = "pod0-edge0-aggregation0"', 1)],
+    ("failing", "routing"), others_slow(product(FAILING, ROUTINGS), *zip(FAILING, ROUTINGS, strict=True))
 )
-def test_flows_get_other_paths_when_something_fails_and_when_it_is_back(routing: str, failing: str, links: int) -> None:
+def test_flows_get_other_paths_when_something_fails_and_when_it_is_back(routing: str, failing: str) -> None:
     changes = "".join(
         f'[[event]]\nat = "{at} ms"\n{failing}\nup = {up}\n' for at, up in ((1050, "false"), (1200, "true"))
     )
     recording = run(scenario(routing, changes))
     assert finished(recording)
     # Each link is reported at both ends, down and up.
-    assert recording.table("switch_ends")["port_statuses"].sum() == 4 * links
+    assert recording.table("switch_ends")["port_statuses"].sum() == 4 * FAILING[failing]
     whole = run(scenario(routing)).table("connection_ends")["end_ns"].max()
     late = recording.table("connection_ends")["end_ns"].max()
     assert whole is not None

@@ -19,6 +19,8 @@ from polypath.results.shapes import REGISTRY as SHAPES
 from polypath.scenario import Scenario, ScenarioError, describe_topology
 from polypath.sweep import Point, points
 
+from ..slow import others_slow
+
 SMALL = Path(__file__).parents[1] / "scenario" / "registry.json"
 NAMES = [
     "aggregation",
@@ -80,9 +82,6 @@ def algorithms(replace_registry: Callable[[Callable[[registry.Kind], str]], None
 #: Writing a scenario with more takes seconds; what is in it, small ones have, too.
 MOST_LINKS = 150
 
-#: One worker loads a lab for all tests of it.
-pytestmark = pytest.mark.xdist_group("labs")
-
 
 @functools.cache
 def runs_of(name: str) -> dict[str, Scenario]:
@@ -105,12 +104,12 @@ def _spread(points: Sequence[Point], most: int = 250) -> Sequence[Point]:
 
 
 def test_causes_and_starts_are_of_runs_that_there_are() -> None:
-    runs = {f"{name}/{run}": scenario for name in NAMES for run, scenario in runs_of(name).items()}
+    runs = {f"{name}/{run.name}": (name, run.name) for name in NAMES for run in labs.get(name).runs}
     assert lab_causes()
     assert set(lab_causes()) <= set(runs)
     assert lab_starts()
     for name, each in lab_starts().items():
-        concerned = [scenario for run, scenario in runs.items() if name in (run, run.partition("/")[0])]
+        concerned = [runs_of(lab)[run] for whole, (lab, run) in runs.items() if name in (whole, lab)]
         assert concerned, name
         for scenario in concerned:
             first = fidelity_labs.in_the_kernels_profile(scenario)
@@ -130,7 +129,11 @@ def test_unknown_labs_have_a_suggestion() -> None:
         labs.get("zzz")
 
 
-@pytest.mark.parametrize("name", NAMES)
+#: Networks of hundreds of hosts, whose plans take seconds; three labs have smaller ones of the same kinds.
+LARGE = {"bcube-traffic", "fat-tree-traffic", "short-flows", "vl2-subflows"}
+
+
+@pytest.mark.parametrize("name", others_slow(NAMES, *(name for name in NAMES if name not in LARGE)))
 class TestLab:
     def test_every_run_gives_a_plan(self, name: str) -> None:
         runs, whole = runs_of(name), _told_apart(name)

@@ -16,6 +16,8 @@ from polypath.engines.linux.kernel import KernelError, find
 from polypath.engines.linux.kernel.make import supported
 from polypath.results import metrics
 
+from ..slow import others_slow
+
 #: Runs that close their connections: of others the kernel's last sample is older than the capture's end.
 LABS: tuple[tuple[str, str, list[str]], ...] = (
     ("aggregation", "mptcp", []),
@@ -38,7 +40,13 @@ LABS: tuple[tuple[str, str, list[str]], ...] = (
 REINJECTING = ("backup", "failover")
 
 
-@pytest.mark.parametrize(("lab", "run", "settings"), LABS)
+#: Those that are short: two subflows and four, one that takes over, a path that dies, reports of routers.
+SHORT = ("backup", "delay-classes", "path-manager-mesh", "path-mtu", "scheduler-reqres")
+
+
+@pytest.mark.parametrize(
+    ("lab", "run", "settings"), others_slow(LABS, *(each for each in LABS if each[0] in SHORT and each[1] != "normal"))
+)
 def test_a_capture_tells_what_the_kernel_counted(lab: str, run: str, settings: list[str], tmp_path: Path) -> None:
     try:
         supported()

@@ -25,6 +25,7 @@ from polypath.results import Recording
 from polypath.scenario import Scenario
 
 from ..processes import LIMIT_S, inside, wait
+from ..slow import slow
 
 HERE = Path(__file__).parent
 COMMAND = (sys.executable, "-m", "polypath")
@@ -208,7 +209,7 @@ def _hostile(words: list[str], **environment: str) -> subprocess.CompletedProces
 
 
 @needs_root
-@pytest.mark.parametrize("capability", ["setuid", "setgid", "chown"])
+@pytest.mark.parametrize("capability", ["setuid", slow("setgid"), "chown"])
 def test_root_without_a_capability_is_told_which(fake: Fake, capability: str) -> None:
     fake(HOLLOW)
     done = _hostile(["setpriv", f"--bounding-set=-{capability}", f"--inh-caps=-{capability}"])
@@ -232,7 +233,7 @@ def test_a_temporary_folder_without_execution_is_named(fake: Fake, tmp_path: Pat
 
 
 @needs_root
-@pytest.mark.parametrize("options", ["noexec", "mode=0700"])
+@pytest.mark.parametrize("options", ["noexec", slow("mode=0700")])
 def test_the_guest_s_memory_goes_elsewhere_where_its_place_does_not_do(linux: Run, options: str) -> None:
     mounted = f'mount -t tmpfs -o {options} tmpfs /dev/shm && exec "$@"'
     here, there = (_hostile(words) for words in ([], ["unshare", "-m", "sh", "-c", mounted, "sh"]))

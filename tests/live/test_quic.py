@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from ..processes import LIMIT_S
+from ..slow import slow
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -110,14 +111,14 @@ def test_a_file_is_whole_although_a_link_went_down(transfer: Transfer, link: int
     assert "finished: 'data.bin' (12,000,007 bytes)" in found["server"]
 
 
-@pytest.mark.parametrize("link", [0, 1])
+@pytest.mark.parametrize("link", [0, slow(1)])
 def test_from_a_noq_server(transfer: Transfer, noq: str, link: int) -> None:
     received = _by_path(transfer(noq, POLYPATH, link)["client"])
     assert len(received) == 2
     assert min(received) > 100_000
 
 
-@pytest.mark.parametrize("link", [0, 1])
+@pytest.mark.parametrize("link", [0, slow(1)])
 def test_to_a_noq_client(transfer: Transfer, noq: str, link: int) -> None:
     found = transfer(POLYPATH, noq, link)
     assert found["client"] == f"{LENGTH} bytes over 2 paths\n"

@@ -24,6 +24,8 @@ from polypath.results.overview.network import HEIGHT, PITCH, WIDTH
 from polypath.results.overview.rows import _spread
 from polypath.scenario import Scenario
 
+from ..slow import others_slow
+
 #: Inches that fit across a page with two columns of text, and on it.
 WIDE, HIGH = 10.0, 8.0
 
@@ -85,7 +87,7 @@ def pairs(count: int) -> Recording:
     )
 
 
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", others_slow(LARGE, *(name for name in LARGE if not name.startswith("large"))))
 def test_a_large_network_has_a_picture_of_bounded_size(name: str) -> None:
     arrangement, topology = LARGE[name]
     recording = of(topology)

@@ -12,6 +12,8 @@ from polypath.results import points
 from polypath.results.paired import compare, holm, judged, least_p, over_pairs, pairs_needed
 from polypath.results.points import Axis
 
+from ..slow import slow
+
 
 def _synthetic(seed: int, count: int, shift: float) -> tuple[list[float], list[float]]:
     """Figures whose seeds differ far more than the values compared."""
@@ -179,14 +181,15 @@ def test_a_difference_that_many_comparisons_may_show_by_chance_is_not_shown() ->
     assert pairs_needed(53) == 12
 
 
-def test_false_alarms_are_as_rare_as_is_said() -> None:
-    """Of tables of five comparisons without a difference, 5 % at most show any (Wilson's bound of 300 of them)."""
+@pytest.mark.parametrize("tables", [60, slow(300)])
+def test_false_alarms_are_as_rare_as_is_said(tables: int) -> None:
+    """Of tables of five comparisons without a difference, 5 % at most show any (Wilson's bound of so many)."""
     rng = np.random.Generator(np.random.PCG64(11))
     alarms = 0
-    for _ in range(300):
+    for _ in range(tables):
         found = judged([compare(list(rng.lognormal(0, 1, 8)), list(rng.lognormal(0, 1, 8))) for _ in range(5)])
         alarms += any(each.verdict in ("higher", "lower") for each in found)
-    assert alarms <= 300 * 0.05 + 1.96 * math.sqrt(300 * 0.05 * 0.95)
+    assert alarms <= tables * 0.05 + 1.96 * math.sqrt(tables * 0.05 * 0.95)
 
 
 def _points() -> tuple[pl.DataFrame, list[Axis]]:

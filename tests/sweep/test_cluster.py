@@ -22,7 +22,8 @@ from polypath.sweep.cluster import Identity
 
 from ..clusters import BIN, Cluster
 from ..processes import LIMIT_S, wait
-from ..sabotage.sweeps import contents
+from ..slow import slow
+from ..swept import contents
 
 SCHEDULER = """
 class Alternate:
@@ -77,14 +78,14 @@ def local(file: Path, out: Path) -> dict[str, bytes]:
     return contents(out)
 
 
-@pytest.mark.parametrize("seed", [1])
-def test_workers_that_die_cost_nothing_but_time(made: Cluster, file: Path, tmp_path: Path, seed: int) -> None:
-    draw = random.Random(seed)
+@pytest.mark.parametrize("deaths", [1, slow(4)])
+def test_workers_that_die_cost_nothing_but_time(made: Cluster, file: Path, tmp_path: Path, deaths: int) -> None:
+    draw = random.Random(1)
     made.add()
     made.add()
     out = tmp_path / "out"
     process = made.run(file, "--out", out)
-    for count in sorted(draw.sample(range(2, 20), 4)):
+    for count in sorted(draw.sample(range(2, 20), deaths)):
         wait(lambda count=count: done(out) >= count or process.poll() is not None)  # type: ignore[misc]
         assert process.poll() is None, process.communicate()
         made.kill(draw.randrange(2))
@@ -94,6 +95,7 @@ def test_workers_that_die_cost_nothing_but_time(made: Cluster, file: Path, tmp_p
     assert contents(out) == local(file, tmp_path / "local")
 
 
+@pytest.mark.slow
 def test_a_client_that_is_killed_goes_on(made: Cluster, file: Path, plain: str, tmp_path: Path) -> None:
     made.add()
     (tmp_path / "alternate.py").write_text(SCHEDULER)
@@ -140,6 +142,7 @@ def test_a_worker_of_another_build_is_refused(made: Cluster, file: Path, tmp_pat
     assert done(tmp_path / "out") == 0
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_when_asked_is_left_out(made: Cluster, file: Path, tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     marker = tmp_path / "died"

@@ -1,0 +1,134 @@
+"""Random path management on the simulator and on the kernel: which subflows there were, when, and what was counted.
+
+usage: python -m assurance.subflows [--count N] [--first K] [--show NUMBER] [--kept FOLDER] [--out PAGE]
+Goes on where it stopped, if the program and the kernel are the same. Exit code 1 where the engines differ in what
+known.toml has no cause for. --show prints a set-up as a scenario.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from assurance import kept
+from assurance.beside.program import program
+
+from .compared import Compared, compared
+from .drawn import scenario
+
+HERE = Path(__file__).resolve().parent
+KEPT = HERE.parents[1] / "target" / "subflows"
+#: Set-ups of one scenario.
+TOGETHER = 12
+
+
+def known() -> Mapping[str, str]:
+    """Causes, by a pattern of the differences that they explain."""
+    found = tomllib.loads((HERE / "known.toml").read_text(encoding="utf-8"))
+    return {pattern: " ".join(cause.split()) for pattern, cause in found.items()}
+
+
+def causes(row: Compared) -> set[str | None]:
+    """Those of its differences; None among them: one has no cause."""
+    return {
+        next((cause for pattern, cause in known().items() if re.search(pattern, each)), None) for each in row.differs
+    }
+
+
+def rows(file: Path, numbers: Sequence[int]) -> list[Compared]:
+    """Rows of these set-ups."""
+    there = {row.number: row for row in kept.rows(file, Compared.load)}
+    missing = [number for number in numbers if number not in there]
+    with file.open("a", encoding="utf-8") as kept_rows:
+        for first in range(0, len(missing), TOGETHER):
+            for row in compared(missing[first : first + TOGETHER]):
+                there[row.number] = row
+                print(row.json(), file=kept_rows, flush=True)
+                if None in causes(row):
+                    print(f"{row.number}: {row.differs}", flush=True)
+    return [there[number] for number in numbers]
+
+
+def by_class(found: Sequence[Compared]) -> Iterator[str]:
+    """How many set-ups have something, and how many of them are alike."""
+    counts: dict[str, Counter[bool]] = defaultdict(Counter)
+    for row in found:
+        for name in row.classes:
+            counts[name][not row.differs] += 1
+    yield from ("| set-ups with | compared | no difference |", "|---|--:|--:|")
+    for name, alike in sorted(counts.items()):
+        yield f"| {name} | {alike.total():,} | {alike[True]:,} |"
+
+
+def _kind(difference: str) -> str:
+    """Without what is of one set-up: a counter with its side, or what differs of a subflow."""
+    first = difference.split()[0].removesuffix(":")
+    return difference.split(":")[0] if first in ("client", "server") else first
+
+
+def by_kind(found: Sequence[Compared]) -> Iterator[str]:
+    """What differs, and in how many set-ups."""
+    counts = Counter(kind for row in found for kind in {_kind(each) for each in row.differs})
+    yield from ("| what differs | set-ups |", "|---|--:|")
+    for kind, count in counts.most_common():
+        yield f"| {kind} | {count:,} |"
+
+
+def by_cause(found: Sequence[Compared]) -> Iterator[str]:
+    """What differs, why, and where."""
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for row in found:
+        for cause in causes(row):
+            numbers[cause or "**not traced**"].append(row.number)
+    if not numbers:
+        yield "None."
+        return
+    yield from ("| cause | set-ups | the first ones |", "|---|--:|---|")
+    for cause, where in sorted(numbers.items(), key=lambda item: -len(item[1])):
+        yield f"| {cause} | {len(where):,} | {', '.join(map(str, where[:3]))} |"
+
+
+def page(found: Sequence[Compared]) -> str:
+    """The page of these rows."""
+    ran = [row for row in found if not row.refused]
+    return (
+        (HERE / "page.md")
+        .read_text(encoding="utf-8")
+        .format(
+            drawn=f"{len(found):,}",
+            refused=f"{len(found) - len(ran):,}",
+            ran=f"{len(ran):,}",
+            alike=f"{sum(not row.differs for row in ran):,}",
+            classes="\n".join(by_class(ran)),
+            kinds="\n".join(by_kind(ran)),
+            causes="\n".join(by_cause(ran)),
+        )
+    )
+
+
+def main() -> int:
+    reader = argparse.ArgumentParser(prog="python -m assurance.subflows")
+    reader.add_argument("--count", type=int, default=1000, help="set-ups to draw")
+    reader.add_argument("--first", type=int, default=0, help="number of the first one")
+    reader.add_argument("--show", type=int, help="a set-up to print")
+    reader.add_argument("--kept", type=Path, help="folder of rows that are there; left out: the program's own")
+    reader.add_argument("--out", type=Path, help="the page to write")
+    given = reader.parse_args()
+    if given.show is not None:
+        print(scenario([given.show])[0], end="")
+        return 0
+    folder = given.kept or KEPT / program()
+    folder.mkdir(parents=True, exist_ok=True)
+    found = rows(folder / "rows.jsonl", range(given.first, given.first + given.count))
+    if given.out:
+        given.out.write_text(page(found), encoding="utf-8")
+    return int(any(None in causes(row) for row in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -112,7 +112,10 @@ impl Paths {
             .open()
             .filter_map(|lane| self.pair(lane.tuple))
             .chain(self.wanted.iter().copied())
-            .filter_map(|pair| Some((pair, self.addresses_of(pair)?)))
+            .filter_map(|pair| {
+                let (local, remote) = self.addresses_of(pair)?;
+                Some((pair, (local, (remote, self.remote_port).into())))
+            })
             .unzip();
         let first = lanes.open().any(|lane| lane.path_id == PathId::ZERO);
         let actions = self.manager.manage(&PmView {
@@ -139,7 +142,7 @@ impl Paths {
         for action in actions {
             match action {
                 // noq tells paths apart by their addresses: there is one between two of them.
-                Action::Open(pair) | Action::OpenVia(pair, _) => {
+                Action::Open(pair) | Action::OpenRouted(pair) | Action::OpenVia(pair, _) => {
                     if self.between(lanes, pair).is_empty() && !self.wanted.contains(&pair) {
                         self.wanted.push_back(pair);
                     }

@@ -530,7 +530,7 @@ fn decode(action: &Bound<'_, PyAny>, view: &PmView) -> PyResult<Action> {
     let existing = |from: &str, to: &str| {
         let wanted = (address(from)?, address(to)?);
         let mut subflows = view.subflows.iter().zip(view.addresses);
-        let found = subflows.find(|(_, addresses)| **addresses == wanted);
+        let found = subflows.find(|(_, (own, other))| (*own, other.ip()) == wanted);
         found.map_or_else(|| pair(from, to), |(pair, _)| Ok(*pair))
     };
     match (&texts[..], &words[texts.len()..]) {

@@ -291,7 +291,7 @@ impl PathManagerView {
             subflows: view
                 .addresses
                 .iter()
-                .map(|(own, other)| (own.to_string(), other.to_string()))
+                .map(|(own, other)| (own.to_string(), other.ip().to_string()))
                 .collect(),
             announced: (view.announced.iter().filter_map(own))
                 .map(|local| local.address.to_string())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use polypath_settings::ModelError;
 
 use crate::congestion::{self, CongestionControl};
-use crate::path_manager::{self, PathManager};
+use crate::path_manager::{self, PASSIVE, PathManager};
 use crate::registry::RegistryError;
 use crate::scheduler::{self, Rescuer, Scheduler};
 use crate::settings::{Choice, Config};
@@ -92,7 +92,14 @@ impl Algorithms {
         let foreign = self.foreign.as_ref();
         foreign
             .and_then(|foreign| foreign.path_manager(chosen))
-            .unwrap_or_else(|| path_manager::REGISTRY.make(&chosen.name, &chosen.parameters))
+            .unwrap_or_else(|| {
+                let made = path_manager::REGISTRY.make(&chosen.name, &chosen.parameters)?;
+                let idle = chosen.name == PASSIVE && config.profile.manages_without_tasks();
+                Ok(match idle {
+                    true => path_manager::kernel_without_tasks(),
+                    false => made,
+                })
+            })
     }
 
     /// Checks that every algorithm and parameter exists, and that every setting is within its bounds.

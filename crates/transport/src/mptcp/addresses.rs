@@ -3,14 +3,14 @@
 use std::net::IpAddr;
 
 use polypath_wire::mptcp::{MptcpOption, ResetReason};
-use polypath_wire::tcp::Flags;
+use polypath_wire::tcp::{Flags, Segment};
 
 use super::announcement::{PendingAddAddr, Unsent, echo, removal};
 use super::connection::Connection;
 use super::keys;
 use super::session::Multipath;
 use super::subflow::Subflow;
-use crate::path_manager::{Action, Departure, LocalAddress, Occasion, Pair, RemoteAddress};
+use crate::path_manager::{Action, Departure, Occasion, Pair, RemoteAddress, unused_id};
 use crate::policy::Standing;
 use crate::tcp::State;
 use crate::{CloseReason, EventKind, Mib, NEVER, Nanos, Transmit};
@@ -66,7 +66,7 @@ impl Connection {
                     remote: subflow.remote_id,
                 };
                 let tuple = subflow.tuple;
-                (pair, (tuple.local.ip(), tuple.remote.ip()))
+                (pair, (tuple.local.ip(), tuple.remote))
             })
             .unzip();
         let most = if self.shared.config.profile.announces_one_by_one() {
@@ -90,12 +90,15 @@ impl Connection {
         };
         let actions = self.policy.ask_manager(&standing, self.shared.now);
         let acts = !actions.is_empty();
+        let invites = self.shared.config.profile.joins_announced_first();
+        let denied = deny_initial && !(invites && occasion == Occasion::AddressReceived(0));
         for action in actions {
             match action {
-                Action::Open(pair) | Action::OpenVia(pair, _)
-                    if deny_initial && pair.remote == 0 => {}
-                Action::Open(pair) => self.open_subflow(pair, Vec::new()),
-                Action::OpenVia(pair, gateways) => self.open_subflow(pair, gateways),
+                Action::Open(pair) | Action::OpenRouted(pair) | Action::OpenVia(pair, _)
+                    if denied && pair.remote == 0 => {}
+                Action::Open(pair) => self.open_subflow(pair, Vec::new(), true),
+                Action::OpenRouted(pair) => self.open_subflow(pair, Vec::new(), false),
+                Action::OpenVia(pair, gateways) => self.open_subflow(pair, gateways, true),
                 Action::Close(pair) => self.close_pair(pair),
                 Action::Announce { id, port } => {
                     self.announcements.set_open(most > 1);
@@ -104,7 +107,11 @@ impl Connection {
                 Action::Withdraw(id) => {
                     self.withdraw(id);
                 }
-                Action::Priority { pair, backup } => self.prioritise(pair, backup),
+                Action::Priority { pair, backup } => {
+                    for subflow in self.between(pair) {
+                        self.set_priority(subflow, backup);
+                    }
+                }
             }
         }
         self.deadline = self.deadline.min(self.policy.manager().wakes_at());
@@ -140,12 +147,6 @@ impl Connection {
         }
     }
 
-    fn prioritise(&mut self, pair: Pair, backup: bool) {
-        for subflow in self.between(pair) {
-            self.set_priority(subflow, backup);
-        }
-    }
-
     /// The open subflows of a pair of addresses.
     fn between(&self, pair: Pair) -> Vec<usize> {
         (0..self.subflows.len())
@@ -164,12 +165,52 @@ impl Connection {
 
     /// Tells the peer of an address, on a subflow, or later if there is none.
     fn announce(&mut self, id: u8, port: Option<u16>, repeats: u32, on: Option<usize>) {
-        let Some(local) = self.policy.addresses().find_local(id) else {
-            return;
+        self.announcements.add(id);
+        self.announcements.end(id);
+        // `mptcp_adjust_add_addr_timeout`; a time of 0 has no end.
+        let most = self.shared.config.add_addr_timeout_ns;
+        let least = match self.carrier() {
+            Some(_) => self.connection_timeout(0).min(most),
+            None => most,
         };
-        let Some(multipath) = &self.session.multipath else {
-            return;
+        let announced = PendingAddAddr {
+            id,
+            port,
+            repeat_at: match most {
+                0 => NEVER,
+                _ => self.shared.now + (least << repeats),
+            },
+            repeats,
         };
+        match on {
+            Some(subflow) => {
+                if let Some(option) = self.announcement(announced) {
+                    self.send_option_on(subflow, option);
+                }
+            }
+            None => self.announcements.wait(
+                Unsent {
+                    announcement: Some(announced),
+                    ..Unsent::default()
+                },
+                self.shared.out.len(),
+            ),
+        }
+    }
+
+    /// The option that announces an address, which leaves now.
+    fn announcement(&mut self, announced: PendingAddAddr) -> Option<MptcpOption> {
+        let PendingAddAddr {
+            id, port, repeats, ..
+        } = announced;
+        let addresses = self.policy.addresses();
+        let own_number = || {
+            addresses
+                .find_local(0)
+                .filter(|_| id == unused_id(addresses.local()))
+        };
+        let local = addresses.find_local(id).or_else(own_number)?;
+        let multipath = self.session.multipath.as_ref()?;
         let address = local.address;
         let hmac = keys::add_addr_hmac(
             multipath.local_key,
@@ -178,58 +219,54 @@ impl Connection {
             address,
             port.unwrap_or(0),
         );
-        self.announcements.add(id);
-        self.announcements.end(id);
-        let Some(subflow) = on else {
-            self.announcements.wait(Unsent {
-                announcement: Some((id, port, repeats)),
-                ..Unsent::default()
-            });
-            return;
-        };
         self.shared.counters.increment(Mib::MPTcpExtAddAddrTx);
         if repeats < REPEATS {
-            // `mptcp_adjust_add_addr_timeout`; a time of 0 has no end.
-            let most = self.shared.config.add_addr_timeout_ns;
-            let least = match self.carrier() {
-                Some(_) => self.connection_timeout(0).min(most),
-                None => most,
-            };
-            let repeat_at = match most {
-                0 => NEVER,
-                _ => self.shared.now + (least << repeats),
-            };
-            self.announcements.awaits_echo(PendingAddAddr {
-                id,
-                port,
-                repeat_at,
-                repeats,
-            });
+            self.announcements.awaits_echo(announced);
         } else {
             self.end_announcement();
         }
         self.deadline = 0;
-        let option = MptcpOption::AddAddr {
+        Some(MptcpOption::AddAddr {
             echo: false,
             address_id: id,
             address,
             port,
             hmac: Some(hmac),
-        };
-        self.send_option_on(subflow, option);
+        })
     }
 
-    /// Says on a subflow what none was there for.
-    pub(super) fn send_unsent(&mut self, subflow: usize) {
-        let unsent = self.announcements.take_unsent();
-        if let Some((id, port, repeats)) = unsent.announcement {
-            self.announce(id, port, repeats, Some(subflow));
-        }
-        if let Some(announced) = unsent.echo {
-            self.send_counted(Mib::MPTcpExtEchoAddTx, echo(announced), subflow);
-        }
-        if let Some(id) = unsent.removal {
-            self.send_counted(Mib::MPTcpExtRmAddrTx, removal(id), subflow);
+    /// Puts what waits for a subflow on the acknowledgements that leave, on each one option, whichever subflow they are of (Linux
+    /// `mptcp_established_options`). A removal is lost, though counted, where anything else leaves before: the MSS of that is computed with the
+    /// options of a segment that there is not (`tcp_current_mss`, `mptcp_pm_rm_addr_signal`).
+    #[cold]
+    pub(super) fn attach_unsent(&mut self) {
+        for index in self.announcements.take_older()..self.shared.out.len() {
+            let Transmit {
+                subflow, segment, ..
+            } = &self.shared.out[index];
+            let joins = self.subflows[*subflow].join.as_ref();
+            if segment.flags.contains(Flags::RST) || joins.is_some_and(|join| join.unconfirmed) {
+                continue;
+            }
+            if segment.seq_len() > 0 {
+                let lost = self.announcements.take_removal().is_some();
+                (self.shared.counters).add(Mib::MPTcpExtRmAddrTx, lost.into());
+                continue;
+            }
+            let option = if let Some(announced) = self.announcements.take_echo() {
+                self.shared.counters.increment(Mib::MPTcpExtEchoAddTx);
+                Some(echo(announced))
+            } else if let Some(announced) = self.announcements.take_announcement() {
+                self.announcement(announced)
+            } else if let Some(id) = self.announcements.take_removal() {
+                self.shared.counters.increment(Mib::MPTcpExtRmAddrTx);
+                Some(removal(id))
+            } else {
+                None
+            };
+            if let Some(option) = option {
+                put_option(&mut self.shared.out[index].segment, option);
+            }
         }
     }
 
@@ -257,11 +294,9 @@ impl Connection {
         if self.subflows[subflow].closed_at.is_none() || !acknowledges(&self.shared.out, subflow) {
             self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
-        let Some(last) = self.shared.out.last_mut() else {
-            return;
-        };
-        last.segment.rare_mut().add_mptcp(option);
-        last.segment.fit_options();
+        if let Some(last) = self.shared.out.last_mut() {
+            put_option(&mut last.segment, option);
+        }
     }
 
     pub(super) fn on_add_addr(
@@ -286,32 +321,34 @@ impl Connection {
             return;
         }
         self.shared.counters.increment(Mib::MPTcpExtAddAddr);
+        self.confirm();
         match self.carrier() {
             Some(subflow) => {
                 let option = echo((id, address, port));
                 self.send_counted(Mib::MPTcpExtEchoAddTx, option, subflow);
             }
-            None => self.announcements.wait(Unsent {
-                echo: Some((id, address, port)),
-                ..Unsent::default()
-            }),
+            None => self.announcements.wait(
+                Unsent {
+                    echo: Some((id, address, port)),
+                    ..Unsent::default()
+                },
+                self.shared.out.len(),
+            ),
         }
         let family = |remote: &&RemoteAddress| remote.address.is_ipv4() == address.is_ipv4();
         let remotes = self.policy.addresses().remote();
         let room =
             remotes.iter().filter(family).count() < self.shared.config.profile.most_addresses();
-        if room
-            && remotes
-                .iter()
-                .all(|remote| remote.id != id && remote.address != address)
-        {
-            self.policy
-                .addresses_mut()
-                .add_remote(RemoteAddress { id, address, port });
+        let known = remotes.iter().find(|remote| remote.id == id);
+        let told = RemoteAddress { id, address, port };
+        let repeated = known.is_some_and(|known| known.address == address);
+        if known.is_none() && room {
+            self.policy.addresses_mut().add_remote(told);
             self.shared.event(EventKind::AddressAdded { id, address });
-            self.confirm();
-            self.manage_paths(Occasion::AddressReceived(id));
+        } else if !repeated {
+            return;
         }
+        self.manage_paths(Occasion::AddressReceived(id));
     }
 
     pub(super) fn on_add_addr_echo(&mut self, id: u8) {
@@ -330,7 +367,7 @@ impl Connection {
             let mut closed = false;
             for subflow in 0..self.subflows.len() {
                 let own = &self.subflows[subflow];
-                if own.remote_id != id || !own.is_open() {
+                if own.remote_id != id || !own.is_open() || !own.is_known() {
                     continue;
                 }
                 closed |= own.opened_here;
@@ -361,7 +398,7 @@ impl Connection {
         self.shared.now = now;
         let elsewhere = self.policy.addresses().up().next().is_some();
         let first_alone = self.shared.config.profile.prioritises_first_alone();
-        let ranks = self.policy.manager().path_manager().ranks(address);
+        let ranks = self.policy.manager().path_manager().ranks(address, None);
         let Some(local) = self.policy.addresses_mut().local_at_mut(address) else {
             return;
         };
@@ -418,12 +455,14 @@ impl Connection {
             self.announcements.set_open(true);
             self.manage_paths(Occasion::AddressUp(id));
         } else {
-            // A connection that would end with its last subflow keeps it.
+            // A connection that would end with its last subflow keeps it. Before the third segment there is none at a server.
+            let begun = self.session.client || self.established;
             let outlives = self.shared.config.profile.outlives_subflows();
             let Some(local) = self.policy.addresses().find_local(id) else {
                 return;
             };
             let left = match self.policy.manager().path_manager().departure(local) {
+                _ if !begun => false,
                 Departure::Unnoticed => false,
                 Departure::Withdrawn if outlives => {
                     self.remove(id, address);
@@ -462,7 +501,8 @@ impl Connection {
         if self.session.multipath.is_none() {
             return;
         }
-        let from = |own: &Subflow| own.tuple.local.ip() == address && own.is_open();
+        let from =
+            |own: &Subflow| own.tuple.local.ip() == address && own.is_open() && own.is_known();
         let all = self.subflows.iter().enumerate();
         let leaving: Vec<usize> = all
             .filter(|(_, own)| from(own))
@@ -500,24 +540,26 @@ impl Connection {
         let subflow = all.find(|subflow| elsewhere(subflow) && self.works(*subflow));
         match subflow.or_else(|| self.carrier()) {
             Some(subflow) => self.send_counted(Mib::MPTcpExtRmAddrTx, removal(id), subflow),
-            None => self.announcements.wait(Unsent {
-                removal: Some(id),
-                ..Unsent::default()
-            }),
+            None => self.announcements.wait(
+                Unsent {
+                    removal: Some(id),
+                    ..Unsent::default()
+                },
+                self.shared.out.len(),
+            ),
         }
     }
 }
 
+fn put_option(segment: &mut Segment, option: MptcpOption) {
+    segment.rare_mut().add_mptcp(option);
+    segment.fit_options();
+}
+
 /// Whether the last of these is an acknowledgement on this subflow, and nothing else.
-pub(super) fn acknowledges(sent: &[Transmit], subflow: usize) -> bool {
+fn acknowledges(sent: &[Transmit], subflow: usize) -> bool {
     sent.last().is_some_and(|last| {
         let segment = &last.segment;
         last.subflow == subflow && segment.seq_len() == 0 && !segment.flags.contains(Flags::RST)
     })
-}
-
-/// The number that the first address has among the host's, and no other in the connection.
-fn unused_id(local: &[LocalAddress]) -> u8 {
-    let unused = |id: &u8| local.iter().all(|local| local.id != *id);
-    (1..=u8::MAX).find(unused).unwrap_or(0)
 }

@@ -6,7 +6,7 @@ use polypath_wire::mptcp::MptcpOption;
 
 use crate::{NEVER, Nanos};
 
-/// An announcement whose echo is awaited.
+/// An announcement whose echo is awaited, or that waits for a subflow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingAddAddr {
     pub id: u8,
@@ -18,8 +18,7 @@ pub(super) struct PendingAddAddr {
 /// What waits for a subflow to leave on, of each kind one (Linux `addr_signal`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Unsent {
-    /// An announcement, and how often it has been sent.
-    pub announcement: Option<(u8, Option<u16>, u32)>,
+    pub announcement: Option<PendingAddAddr>,
     /// An address of the peer's that it announced.
     pub echo: Option<(u8, IpAddr, Option<u16>)>,
     /// An id that is gone.
@@ -37,6 +36,8 @@ pub(super) struct Announcements {
     unsent: Unsent,
     /// That is not empty: asked for each segment.
     any_unsent: bool,
+    /// So many segments that have not left yet are older than what waits.
+    older: usize,
 }
 
 impl Default for Announcements {
@@ -48,6 +49,7 @@ impl Default for Announcements {
             awaited: Vec::new(),
             unsent: Unsent::default(),
             any_unsent: false,
+            older: 0,
         }
     }
 }
@@ -88,19 +90,47 @@ impl Announcements {
         self.any_unsent
     }
 
-    /// This waits for a subflow, in place of what waited of its kind.
-    pub fn wait(&mut self, unsent: Unsent) {
+    /// This waits for a subflow, in place of what waited of its kind, and for a segment after so many that have not left yet.
+    pub fn wait(&mut self, unsent: Unsent, older: usize) {
+        self.older = older;
         self.unsent = Unsent {
             announcement: unsent.announcement.or(self.unsent.announcement),
             echo: unsent.echo.or(self.unsent.echo),
             removal: unsent.removal.or(self.unsent.removal),
         };
-        self.any_unsent = true;
+        self.note_waiting();
     }
 
-    pub fn take_unsent(&mut self) -> Unsent {
-        self.any_unsent = false;
-        std::mem::take(&mut self.unsent)
+    /// How many segments that have not left yet are older than what waits; from now on none.
+    pub fn take_older(&mut self) -> usize {
+        std::mem::take(&mut self.older)
+    }
+
+    pub fn take_echo(&mut self) -> Option<(u8, IpAddr, Option<u16>)> {
+        let echo = self.unsent.echo.take();
+        self.note_waiting();
+        echo
+    }
+
+    pub fn take_announcement(&mut self) -> Option<PendingAddAddr> {
+        let announcement = self.unsent.announcement.take();
+        self.note_waiting();
+        announcement
+    }
+
+    pub fn take_removal(&mut self) -> Option<u8> {
+        let removal = self.unsent.removal.take();
+        self.note_waiting();
+        removal
+    }
+
+    fn note_waiting(&mut self) {
+        let Unsent {
+            announcement,
+            echo,
+            removal,
+        } = &self.unsent;
+        self.any_unsent = announcement.is_some() || echo.is_some() || removal.is_some();
     }
 
     pub fn awaits_echo(&mut self, announcement: PendingAddAddr) {
@@ -123,10 +153,10 @@ impl Announcements {
     pub fn remove(&mut self, id: u8, repeated: u32) {
         self.known.retain(|other| *other != id);
         self.end(id);
-        if let Some((waiting, _, repeats)) = &mut self.unsent.announcement
-            && *waiting == id
+        if let Some(waiting) = &mut self.unsent.announcement
+            && waiting.id == id
         {
-            *repeats = repeated;
+            waiting.repeats = repeated;
         }
     }
 

@@ -104,7 +104,7 @@ impl Connection {
         let scheduler = algorithms.scheduler(&config)?;
         let path_manager = algorithms.path_manager(&config)?;
         for own in &mut local {
-            own.backup &= path_manager.ranks(own.address);
+            own.backup &= path_manager.ranks(own.address, None);
         }
         let mut connection = Self {
             shared: Shared::new(config.clone(), now),
@@ -281,6 +281,9 @@ impl Connection {
 
     /// Segments to be sent, in order.
     pub fn transmits(&mut self) -> &mut Vec<Transmit> {
+        if self.announcements.any_unsent() {
+            self.attach_unsent();
+        }
         if self.rerouted {
             for transmit in &self.shared.out {
                 self.subflows[transmit.subflow].socket.find_route();

@@ -48,7 +48,13 @@ impl Connection {
         if self.subflows[subflow].closed_at.is_none() {
             self.subflows[subflow].closed_at = Some(self.shared.now);
             self.shared.event(EventKind::SubflowClosed(subflow));
-            self.note_occasion(Occasion::SubflowEnded);
+            let own = &self.subflows[subflow];
+            // One that the peer asked for and never confirmed is no subflow yet (Linux: a request socket).
+            if subflow == 0 || own.opened_here || own.established_at.is_some() {
+                let first = subflow == 0;
+                self.announce_next();
+                self.note_occasion(Occasion::SubflowEnded { first });
+            }
         }
     }
 
@@ -81,7 +87,6 @@ impl Connection {
     }
 
     fn follow_loss(&mut self, reason: CloseReason) {
-        self.announce_next();
         if self.subflows.iter().any(Subflow::is_open) {
             return;
         }

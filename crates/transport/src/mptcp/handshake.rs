@@ -23,34 +23,42 @@ const MOST_UNPROVEN: usize = 256;
 
 impl Connection {
     /// Opens a subflow between two addresses (RFC 8684 section 3.2).
-    pub(super) fn open_subflow(&mut self, pair: Pair, gateways: Vec<IpAddr>) {
+    pub(super) fn open_subflow(&mut self, pair: Pair, gateways: Vec<IpAddr>, bound: bool) {
         if self.closed_to_joins() {
             return;
         }
         let Some(local) = self.policy.addresses().find_local(pair.local).cloned() else {
             return;
         };
-        let Some(remote) = self.policy.addresses().find_remote(pair.remote).cloned() else {
-            return;
+        // The peer's first address is known for good, even if the peer withdrew it, and others by the subflows that it opened.
+        let first = self.subflows[0].tuple.remote;
+        let remote = match self.policy.addresses().find_remote(pair.remote) {
+            Some(remote) => (remote.address, remote.port.unwrap_or(first.port())).into(),
+            None if pair.remote == 0 => first,
+            None => match self.subflows.iter().find(|it| it.remote_id == pair.remote) {
+                Some(known) => known.tuple.remote,
+                None => return,
+            },
         };
-        let port = remote.port.unwrap_or(self.subflows[0].tuple.remote.port());
         let tuple = Tuple {
             local: (local.address, self.policy.addresses().egress().next_port()).into(),
-            remote: (remote.address, port).into(),
+            remote,
         };
+        let backup = local.backup && self.policy.manager().ranks(tuple.local);
         let join = Join {
             local_nonce: self.random.next_u32(),
             remote_nonce: 0,
             local_id: pair.local,
-            backup: local.backup,
+            backup,
             unconfirmed: true,
             attempts: 0,
         };
         if let Ok(subflow) = self.add_subflow(tuple, (pair.local, pair.remote), Some(join)) {
-            self.subflows[subflow].backup_local = local.backup;
+            self.subflows[subflow].backup_local = backup;
             self.subflows[subflow].gateways = gateways.into();
             self.subflows[subflow].opened_here = true;
-            self.paths[subflow].backup = local.backup;
+            self.subflows[subflow].bound = bound && self.shared.config.profile.binds_subflows();
+            self.paths[subflow].backup = backup;
             self.shared.counters.increment(Mib::MPTcpExtMPJoinSynTx);
             self.with(subflow, |socket, cx| socket.connect(cx));
             self.note_deadline(subflow);
@@ -100,6 +108,7 @@ impl Connection {
             .find(|address| address.address == tuple.local.ip());
         let (local_id, local_backup) =
             local.map_or((0, false), |address| (address.id, address.backup));
+        let local_backup = local_backup && self.policy.manager().ranks(tuple.local);
         let join = Join {
             local_nonce: self.random.next_u32(),
             remote_nonce: nonce,
@@ -210,10 +219,10 @@ impl Connection {
         let answer = segment.mptcp().iter().find_map(|option| match option {
             MptcpOption::Join(MpJoin::SynAck {
                 backup,
+                address_id,
                 hmac,
                 nonce,
-                ..
-            }) => Some((*backup, *hmac, *nonce)),
+            }) => Some((*backup, *address_id, *hmac, *nonce)),
             _ => None,
         });
         let (Some(multipath), Some(join)) =
@@ -221,7 +230,7 @@ impl Connection {
         else {
             return;
         };
-        let valid = answer.filter(|&(_, hmac, nonce)| {
+        let valid = answer.filter(|&(.., hmac, nonce)| {
             let expected = keys::join_hmac(
                 multipath.remote_key,
                 multipath.local_key,
@@ -230,7 +239,7 @@ impl Connection {
             );
             hmac == keys::leading_64(&expected)
         });
-        let Some((backup, _, nonce)) = valid else {
+        let Some((backup, remote_id, _, nonce)) = valid else {
             self.shared
                 .counters
                 .increment(Mib::MPTcpExtMPJoinSynAckHMacFailure);
@@ -244,6 +253,7 @@ impl Connection {
         self.shared
             .counters
             .add(Mib::MPTcpExtMPJoinSynAckBackupRx, u32::from(backup));
+        self.subflows[subflow].remote_id = remote_id;
         self.subflows[subflow].backup_remote = backup;
         self.paths[subflow].backup |= backup;
         if self.with(subflow, |socket, cx| socket.on_syn_ack(cx, segment)) {
@@ -284,7 +294,6 @@ impl Connection {
         self.paths[subflow].multipath = true;
         self.subflows[subflow].established_at = Some(self.shared.now);
         self.adopt();
-        self.send_unsent(subflow);
         self.announce_next();
         self.note_occasion(Occasion::SubflowEstablished);
         self.shared.event(EventKind::SubflowEstablished(subflow));

@@ -3,7 +3,6 @@
 use polypath_wire::mptcp::{DataAck, Dsn, Dss, MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::{Flags, Segment};
 
-use super::addresses::acknowledges;
 use super::connection::Connection;
 use super::session::{Join, Multipath};
 use crate::seq::unwrap;
@@ -63,7 +62,8 @@ impl Connection {
             self.shared.counters.increment(Mib::TcpInCsumErrors);
             return;
         }
-        let ready = match self.subflows[subflow].socket.state {
+        let state = self.subflows[subflow].socket.state;
+        let ready = match state {
             State::Closed => return self.with(subflow, |socket, cx| socket.refuse(cx, segment)),
             State::SynSent => {
                 self.on_syn_sent(subflow, segment);
@@ -83,12 +83,11 @@ impl Connection {
         if self.subflows[subflow].socket.owes_ack() {
             self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
-        // A subflow that is left takes what waits for one with its acknowledgement, if it sends any (Linux `mptcp_established_options`).
-        if self.announcements.any_unsent()
-            && self.subflows[subflow].closed_at.is_some()
-            && acknowledges(&self.shared.out, subflow)
-        {
-            self.send_unsent(subflow);
+        if state == State::SynReceived && self.policy.manager().begins(now) {
+            // A connection was accepted; its program takes it later.
+            if self.shared.config.profile.manages_before_programs() {
+                self.take_turn();
+            }
         }
         self.note_deadline(subflow);
         self.housekeep();

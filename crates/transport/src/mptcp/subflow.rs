@@ -36,6 +36,8 @@ pub struct Subflow {
     pub backup_remote: bool,
     /// This host asked for it.
     pub(super) opened_here: bool,
+    /// It takes only what arrives at its address's interface.
+    pub bound: bool,
     pub established_at: Option<Nanos>,
     pub closed_at: Option<Nanos>,
     pub(super) socket: Socket,
@@ -61,6 +63,7 @@ impl Subflow {
             backup_local: false,
             backup_remote: false,
             opened_here: false,
+            bound: false,
             established_at: None,
             closed_at: None,
             socket,
@@ -73,6 +76,11 @@ impl Subflow {
     /// Whether the connection still counts on it.
     pub(super) fn is_open(&self) -> bool {
         self.closed_at.is_none() && self.socket.state != State::Closed
+    }
+
+    /// It is more than a join that the peer asked for and has not confirmed (Linux: a request socket).
+    pub(super) fn is_known(&self) -> bool {
+        self.join.is_none() || self.socket.state != State::SynReceived
     }
 
     pub fn socket(&self) -> &Socket {

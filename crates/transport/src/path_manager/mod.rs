@@ -9,6 +9,8 @@ mod scripted;
 
 use std::net::{IpAddr, SocketAddr};
 
+pub(crate) use passive::NAME as PASSIVE;
+
 use crate::host::Ways;
 use crate::registry::{Entry, Registry};
 use crate::{NEVER, Nanos};
@@ -22,6 +24,12 @@ pub struct LocalAddress {
     /// Subflows from here ask the peer to be backups.
     pub backup: bool,
     pub up: bool,
+}
+
+/// The number that the first address has among the host's, and no other in the connection.
+pub(crate) fn unused_id(local: &[LocalAddress]) -> u8 {
+    let unused = |id: &u8| local.iter().all(|local| local.id != *id);
+    (1..=u8::MAX).find(unused).unwrap_or(0)
 }
 
 /// An address of the peer.
@@ -48,21 +56,16 @@ pub enum Occasion {
     AnnouncementEnded,
     /// Another subflow is established.
     SubflowEstablished,
-    SubflowEnded,
+    /// A subflow ended; `first`: the one that the connection began with.
+    SubflowEnded { first: bool },
     /// The peer told of an address, by its id.
     AddressReceived(u8),
     /// The peer withdrew an address; `closed`: a subflow to it that this side had opened ended by that.
-    AddressRemoved {
-        id: u8,
-        closed: bool,
-    },
+    AddressRemoved { id: u8, closed: bool },
     /// An address of this host came back.
     AddressUp(u8),
     /// An address of this host went away; `left`: the connection has closed the subflows from it, as it has others.
-    AddressDown {
-        id: u8,
-        left: bool,
-    },
+    AddressDown { id: u8, left: bool },
 }
 
 /// What a path manager sees of its connection.
@@ -84,8 +87,8 @@ pub struct PmView<'a> {
     pub subflows: &'a [Pair],
     /// How many of them, without the one that the connection began with and those that the peer asked for and has not confirmed.
     pub further: usize,
-    /// Local and remote address of each of them; the peer need not have told of its own.
-    pub addresses: &'a [(IpAddr, IpAddr)],
+    /// Local address of each of them, and remote address and port; the peer need not have told of its own.
+    pub addresses: &'a [(IpAddr, SocketAddr)],
     /// Ids of local addresses that the peer knows: of the first one from the beginning on, of others by being told, until they are withdrawn.
     pub announced: &'a [u8],
     /// How many addresses may be announced now.
@@ -126,6 +129,8 @@ pub enum Departure {
 pub enum Action {
     /// Open a subflow between these addresses (MP_JOIN).
     Open(Pair),
+    /// As [`Action::Open`], from an address that routing took, so that it is bound to no interface.
+    OpenRouted(Pair),
     /// Open one whose packets pass the owners of these addresses on their way, in this order.
     OpenVia(Pair, Vec<IpAddr>),
     /// Close the subflows between these addresses, unless no other would remain.
@@ -174,8 +179,9 @@ pub trait PathManager: Send {
         Departure::UnlessLast
     }
 
-    /// Whether an address of the host has a priority of its own; if not, it is no backup, whatever its interface is.
-    fn ranks(&self, _address: IpAddr) -> bool {
+    /// Whether an address of the host has a priority of its own, for subflows at a port where one is named; if not, it is no backup, whatever its
+    /// interface is.
+    fn ranks(&self, _address: IpAddr, _port: Option<u16>) -> bool {
         true
     }
 
@@ -183,6 +189,11 @@ pub trait PathManager: Send {
     fn wake(&self) -> Nanos {
         NEVER
     }
+}
+
+/// What `default` is where the kernel's path manager is in charge of hosts whose addresses have no task, too.
+pub(crate) fn kernel_without_tasks() -> Box<dyn PathManager> {
+    endpoints::without_tasks()
 }
 
 /// Every path manager.

@@ -3,8 +3,10 @@
 use super::{Action, Departure, LocalAddress, PathManager, PathManagerEntry, PmView};
 use crate::registry::no_parameters;
 
+pub(crate) const NAME: &str = "default";
+
 pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
-    name: "default",
+    name: NAME,
     description: "Opens no subflow and announces no address; takes what the peer opens",
     source: "mptcp.org net/mptcp/mptcp_pm.c",
     parameters: no_parameters,

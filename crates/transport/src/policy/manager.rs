@@ -1,6 +1,6 @@
 //! When a path manager is asked, and what it is told.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::Addresses;
 use crate::host::Ways;
@@ -15,7 +15,7 @@ pub(crate) struct Standing<'a> {
     pub taken: bool,
     pub subflows: &'a [Pair],
     pub further: usize,
-    pub addresses: &'a [(IpAddr, IpAddr)],
+    pub addresses: &'a [(IpAddr, SocketAddr)],
     pub announced: &'a [u8],
     pub most_announced: usize,
     pub announcing: bool,
@@ -80,6 +80,16 @@ impl Manager {
 
     pub fn minds(&self, occasion: Occasion) -> bool {
         self.path_manager.minds(occasion)
+    }
+
+    /// Whether a subflow from here has the priority of its address.
+    pub fn ranks(&self, local: SocketAddr) -> bool {
+        self.path_manager.ranks(local.ip(), Some(local.port()))
+    }
+
+    /// It was never asked, and is to be now.
+    pub fn begins(&self, now: Nanos) -> bool {
+        self.ready_at.is_none() && self.wakes_at <= now
     }
 
     /// It was never asked, or the time has come that it named.

@@ -71,11 +71,15 @@ impl Connection {
         let open = self.paths.iter().filter(|member| !member.closed());
         let open = open.map(|member| {
             let tuple = member.tuple();
-            (member.ids(), (tuple.local.ip(), tuple.remote.ip()))
+            (member.ids(), (tuple.local.ip(), tuple.remote))
         });
         let wanted = self.path_ids.wanted();
         let known = self.policy.addresses();
-        let wanted = wanted.filter_map(|pair| Some((pair, known.of(pair)?)));
+        let port = self.paths[0].tuple().remote.port();
+        let wanted = wanted.filter_map(|pair| {
+            let (local, remote) = known.of(pair)?;
+            Some((pair, (local, (remote, port).into())))
+        });
         let (subflows, addresses): (Vec<Pair>, Vec<_>) = open.chain(wanted).unzip();
         let first = |member: &PathState| member.id() == 0 && !member.closed();
         let further = subflows.len() - usize::from(self.paths.iter().any(first));
@@ -97,7 +101,7 @@ impl Connection {
         let actions = self.policy.ask_manager(&standing, self.now);
         for action in actions {
             match action {
-                Action::Open(pair) if self.identity.client() => {
+                Action::Open(pair) | Action::OpenRouted(pair) if self.identity.client() => {
                     self.path_ids.want(pair, Vec::new())
                 }
                 Action::OpenVia(pair, gateways) if self.identity.client() => {
@@ -117,7 +121,10 @@ impl Connection {
                     }
                 }
                 // Only clients open paths (RFC 10069 section 3.1).
-                Action::Open(_) | Action::OpenVia(..) | Action::Announce { .. } => {}
+                Action::Open(_)
+                | Action::OpenRouted(_)
+                | Action::OpenVia(..)
+                | Action::Announce { .. } => {}
             }
         }
     }

@@ -93,9 +93,9 @@ impl Profile {
         }
     }
 
-    /// Whether a subflow of the path manager's takes only what arrives at its address's interface (Linux `__mptcp_subflow_connect`,
-    /// `sk_bound_dev_if`, for endpoints with a device, as `ip mptcp endpoint add .. dev ..` makes them).
-    pub fn binds_subflows(self) -> bool {
+    /// Whether a subflow that the path manager opens from an endpoint takes only what arrives at its address's interface (Linux
+    /// `__mptcp_subflow_connect`, `sk_bound_dev_if`, for endpoints with a device, as `ip mptcp endpoint add .. dev ..` makes them).
+    pub(crate) fn binds_subflows(self) -> bool {
         self == Self::Linux
     }
 
@@ -252,6 +252,18 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether a server's path manager has its first turn before the program takes the connection, so that an announcement goes before the program's
+    /// data (Linux `mptcp_pm_fully_established`, whose worker wakes first).
+    pub(crate) fn manages_before_programs(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether the path manager `default` is the one of `endpoints` with nothing to do, which tells of a first address that is a backup as soon as
+    /// it wakes (Linux `mptcp_mpc_endpoint_setup`).
+    pub(crate) fn manages_without_tasks(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether an address that becomes a backup tells the peer on the first of its subflows alone (Linux `mptcp_pm_mp_prio_send_ack`), so that the
     /// others stay as they are, or on each (RFC 8684 section 3.3.8).
     pub(crate) fn prioritises_first_alone(self) -> bool {
@@ -262,6 +274,18 @@ impl Profile {
     /// (RFC 8684 section 3.4.2). Of one that no subflow is from and that was never announced, the former tells nothing
     /// (`mptcp_pm_remove_announced`).
     pub(crate) fn finishes_withdrawn_subflows(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether a subflow that the peer finishes while both directions of the connection are open ends at once, and what it has not delivered goes to
+    /// the others (Linux `__mptcp_close_subflow`), or goes on sending (RFC 8684 section 3.3.3).
+    pub(crate) fn leaves_finished_subflows(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether a first address that takes no joins is joined once the peer announces it again (Linux `mptcp_pm_nl_add_addr_received`, which asks for
+    /// the flag C of other addresses alone), or never (RFC 8684 section 3.1).
+    pub(crate) fn joins_announced_first(self) -> bool {
         self == Self::Linux
     }
 

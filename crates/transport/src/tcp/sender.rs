@@ -376,7 +376,8 @@ impl Socket {
             self.totals.reinjected += again;
             sent.set(Sent::REINJECTED);
         }
-        if chunk.kind == Kind::Last {
+        // A FIN that waits rides on the last (`tcp_send_fin`).
+        if chunk.kind == Kind::Last || self.fin == FinState::Queued && self.unsent.is_empty() {
             self.ride_fin(&mut sent);
         }
         self.recovery.count_sent();
@@ -450,13 +451,13 @@ impl Socket {
     }
 
     /// Whether a segment of `len` bytes, the last for now, may leave although it is small (RFC 1122 section 4.2.3.4, Minshall's variant,
-    /// and a cork, which is stronger).
+    /// and a cork, which is stronger). A FIN takes with it what is left.
     pub(crate) fn nagle_admits(&self, shared: &Shared, len: u32, mss: u32) -> bool {
         if len >= mss {
             return true;
         }
         let waits = shared.config.nagle && !self.sent.is_empty() && self.last_small > self.una;
-        !waits && !self.corked(shared)
+        self.closing() || !waits && !self.corked(shared)
     }
 
     /// Right edge of the peer's window, when this socket is the whole connection.

@@ -7,6 +7,7 @@
 //! | a wrong HMAC | `an_announcement_with_a_wrong_hmac_is_dropped` |
 //! | option space | `options_fit_and_acks_stay_whole`, `an_echo_leaves_less_room_to_sack` |
 //! | REMOVE_ADDR | `a_removed_address_closes_its_subflows`, `upstream_ends_the_subflows_of_a_removed_address_by_fins`, `an_address_that_returns_is_joined_again`, `an_address_that_is_announced_again_is_joined_again`, `the_address_that_a_connection_began_with_goes_and_returns` |
+//! | upstream: what waits, who leaves | `an_announcement_without_a_subflow_rides_on_an_acknowledgement`, `a_fin_takes_with_it_what_nagle_holds`, `a_subflow_that_the_peer_finishes_is_left_at_once` |
 //! | a script's times | `a_script_opens_closes_announces_and_withdraws_at_its_times` |
 //! | MP_PRIO and backups | `mp_prio_moves_the_traffic`, `a_backup_carries_data_only_when_the_others_failed` |
 
@@ -492,4 +493,79 @@ fn an_echo_leaves_less_room_to_sack() {
         .find(|sent| sent.segment.mptcp().iter().any(echo));
     let echo = &echo.expect("an echo").segment;
     assert!(polypath_wire::tcp::options_len(echo) <= 40, "{echo:?}");
+}
+
+fn upstream_meshed(client: &str, server: &str, delays: &[u64], servers: usize) -> Pair {
+    let links = delays.iter().map(|delay| Link::new(delay * MS)).collect();
+    let [client, server] =
+        [client, server].map(|flags| with_profile(Profile::Linux, endpoints(flags)));
+    Pair::with(&client, &server, links, servers, 7)
+}
+
+/// `mptcp_established_options`: an acknowledgement on a subflow that is being closed.
+#[test]
+fn an_announcement_without_a_subflow_rides_on_an_acknowledgement() {
+    let mut pair = upstream_meshed("none", "signal", &[10], 1);
+    pair.write(Side::Client, 3_000_000);
+    pair.run_for(200 * MS);
+    let told = |pair: &Pair| announcements(pair).len();
+    pair.act(Side::Server, |connection, now| {
+        connection.set_address_up(server_address(0), false, now);
+        connection.set_address_up(server_address(0), true, now);
+    });
+    assert_eq!(told(&pair), 0, "no subflow is there");
+    pair.run_for(SECOND);
+    let rides = |packet: &&Packet| {
+        let mut options = packet.options().iter();
+        options.any(|option| matches!(option, MptcpOption::AddAddr { echo: false, .. }))
+    };
+    let packet = pair.sent(Side::Server).find(rides).expect("it was told");
+    assert_eq!(packet.segment.seq_len(), 0);
+    assert_eq!(packet.path, 0);
+}
+
+/// `tcp_send_fin`
+#[test]
+fn a_fin_takes_with_it_what_nagle_holds() {
+    let mut pair = upstream_meshed("subflow", "none", &[10, 10], 1);
+    pair.write(Side::Client, 1);
+    pair.run_for(SECOND);
+    assert_eq!(pair.established_subflows(), 2);
+    pair.write(Side::Client, 100);
+    pair.write(Side::Client, 100);
+    pair.act(Side::Client, |connection, now| {
+        connection.set_address_up(client_address(0), false, now);
+        connection.set_address_up(client_address(1), false, now);
+    });
+    let fins = pair
+        .sent(Side::Client)
+        .filter(|it| it.segment.flags.contains(Flags::FIN));
+    let carried: Vec<u32> = fins.map(|it| it.segment.payload.len).collect();
+    assert_eq!(carried.iter().sum::<u32>(), 100);
+}
+
+/// `__mptcp_close_subflow`: the announced address may be joined again although its removal comes after the FIN.
+#[test]
+fn a_subflow_that_the_peer_finishes_is_left_at_once() {
+    let mut pair = upstream_meshed("none", "signal", &[10], 2);
+    pair.write(Side::Client, 1);
+    pair.run_for(SECOND);
+    assert_eq!(pair.established_subflows(), 2);
+    pair.write(Side::Client, 2_000_000);
+    pair.hook(|packet| {
+        let removes = |option: &MptcpOption| matches!(option, MptcpOption::RemoveAddr { .. });
+        if packet.options().iter().any(removes) {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    pair.act(Side::Server, |connection, now| {
+        connection.set_address_up(server_address(1), false, now)
+    });
+    pair.run_for(25 * MS);
+    let client = pair.client.connection();
+    assert!(client.subflows()[1].closed_at.is_some());
+    pair.run_for(10 * SECOND);
+    pair.assert_whole(Side::Server, 2_000_001);
 }

@@ -19,7 +19,7 @@ if [ -e carry.sh ]; then
 	. ./origin
 fi
 [ ! -e ask ] || exec ./guest shell
-./guest run job && sh -e ./collect.sh
+./guest run job
 outcome=$?
 if [ "$carrier" ]; then
 	kill -TERM "$carrier"

@@ -220,6 +220,9 @@ impl Hosts {
             }
             known => known,
         };
+        if self.lacks_address(world, flow, interface) {
+            return;
+        }
         if packet.body.altered {
             displace(&mut packet.body.content);
         }

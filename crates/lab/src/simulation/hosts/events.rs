@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use polypath_net::InterfaceId;
 use polypath_transport::Nanos;
 
 use super::Hosts;
@@ -34,6 +35,21 @@ impl Hosts {
         }
     }
 
+    /// Whether a packet arrived at another interface than its address's, which is down: the host has no such address then (Linux
+    /// `fib_sync_down_dev`, `addrconf_ifdown`).
+    pub(super) fn lacks_address(&self, world: &World, flow: u32, at: Option<InterfaceId>) -> bool {
+        let flow = world.net.flow(flow);
+        let node = flow.receiver_node as usize;
+        let interfaces = &self.hosts[node].interfaces;
+        if !interfaces.any_down() {
+            return false;
+        }
+        let address = flow.destination.ip();
+        let own = &self.plan.nodes[node].interfaces;
+        let has = |interface: usize| own[interface].addresses.contains(&address);
+        interfaces.down().any(has) && at.is_some() && world.net.topology().owner(address) != at
+    }
+
     /// A change that a host is told of.
     pub fn on_event(&mut self, world: &mut World, event: usize) {
         let now = world.net.now();
@@ -64,6 +80,7 @@ impl Hosts {
         let leaves = matches!(action, Action::Interface { up: false, .. });
         if leaves {
             world.let_send(node, interface, true);
+            world.net.forget_receivers(&own);
         }
         for index in 0..self.endpoints.len() {
             if self.endpoints[index].node != node {

@@ -17,7 +17,6 @@ use super::connections::Stream;
 use super::extra::Extra;
 use super::refusal::Refusal;
 use crate::alarm::Alarm;
-use crate::application::Side;
 use crate::carrier::Carrier;
 use crate::flow::{Body, Content, End, Flow};
 use crate::simulation::world::Owner;
@@ -125,10 +124,8 @@ impl Hosts {
             return false;
         };
         let endpoint = &self.endpoints[endpoint as usize];
-        let binds = |connection: &Connection| connection.config().profile.binds_subflows();
-        subflow > 0
-            && endpoint.side == Side::Client
-            && endpoint.tcp().is_some_and(binds)
+        let bound = |connection: &Connection| connection.subflows()[subflow as usize].bound;
+        endpoint.tcp().is_some_and(bound)
             && interface.is_some_and(|at| world.net.topology().owner(address) != Some(at))
     }
 
@@ -164,14 +161,19 @@ impl Hosts {
 
     fn take_join(&mut self, world: &mut World, opening: &Opening<'_>, token: u32) {
         let named = self.hosts[opening.node].named(token);
+        let needs_listener = match named {
+            Some(index) => self.endpoints[index].needs_listener(opening.tuple.local),
+            None => {
+                let stack = self.plan.nodes[opening.node].stack.as_ref();
+                stack.is_some_and(|stack| stack.config.profile.joins_at_listeners())
+            }
+        };
+        if needs_listener && opening.listener(self).is_none() {
+            return self.refuse(world, opening.flow, opening.syn, Refusal::Unheard);
+        }
         let Some(index) = named.filter(|&index| self.endpoints[index].holds_token()) else {
             return self.refuse(world, opening.flow, opening.syn, Refusal::UnknownToken);
         };
-        if self.endpoints[index].needs_listener(opening.tuple.local)
-            && opening.listener(self).is_none()
-        {
-            return self.refuse(world, opening.flow, opening.syn, Refusal::Unheard);
-        }
         self.endpoints.number_subflows(index);
         let now = world.net.now();
         let connection = self.endpoints[index].tcp_mut();

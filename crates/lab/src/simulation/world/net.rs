@@ -144,6 +144,16 @@ impl Net {
         }
     }
 
+    /// Who receives what is sent to these addresses is to be found for each packet, until it is known again.
+    pub fn forget_receivers(&mut self, addresses: &[IpAddr]) {
+        for flow in &mut self.captures.flows {
+            let connection = matches!(flow.receiver, Some(End::Subflow { .. }));
+            if connection && addresses.contains(&flow.destination.ip()) {
+                flow.receiver = None;
+            }
+        }
+    }
+
     pub fn add_flow(&mut self, flow: Flow) -> u32 {
         self.captures.flows.push(flow);
         (self.captures.flows.len() - 1) as u32

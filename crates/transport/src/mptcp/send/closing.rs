@@ -1,5 +1,6 @@
 //! The end of the stream: DATA_FIN, and the FINs of the subflows after it (RFC 8684 section 3.3.3).
 
+use crate::CloseReason;
 use crate::mptcp::connection::Connection;
 use crate::path::Path;
 use crate::tcp::State;
@@ -82,7 +83,16 @@ impl Connection {
         if self.shared.receive.at_end() {
             return;
         }
+        let leaves = self.shared.config.profile.leaves_finished_subflows()
+            && !self.send.closing
+            && self.shared.receive.end.is_none();
         for subflow in 0..self.subflows.len() {
+            let own = &self.subflows[subflow];
+            if leaves && own.socket.state == State::CloseWait && own.closed_at.is_none() {
+                self.leave_subflow(subflow, CloseReason::Reset);
+                self.push();
+                continue;
+            }
             let elsewhere = |other: usize| {
                 other != subflow
                     && self.paths[other].established

@@ -1,0 +1,207 @@
+//! The host's endpoints: what each is for, and their order.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::path_manager::{LocalAddress, unused_id};
+
+/// What an address is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Flags {
+    pub subflow: bool,
+    pub fullmesh: bool,
+    pub signal: bool,
+}
+
+impl Flags {
+    /// What the parameter `flags` says.
+    pub fn of_all(text: &str) -> Self {
+        Self {
+            subflow: matches!(text, "subflow" | "fullmesh" | "signal subflow"),
+            fullmesh: text == "fullmesh",
+            signal: text.starts_with("signal"),
+        }
+    }
+
+    /// It has a task.
+    pub fn any(self) -> bool {
+        self.subflow || self.fullmesh || self.signal
+    }
+}
+
+/// An address that is named as an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Named {
+    pub address: IpAddr,
+    pub flags: Flags,
+    /// Where joins are taken that its announcement leads to, if not at the connection's port.
+    pub port: Option<u16>,
+}
+
+impl Named {
+    /// From what `ip mptcp endpoint add` is given.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut words = text.split_whitespace();
+        let address = words.next().unwrap_or_default();
+        let address = address
+            .parse()
+            .map_err(|_| format!("'{address}' is no IP address"))?;
+        let mut found = Self {
+            address,
+            flags: Flags::default(),
+            port: None,
+        };
+        while let Some(word) = words.next() {
+            match word {
+                "subflow" => found.flags.subflow = true,
+                "signal" => found.flags.signal = true,
+                "fullmesh" => found.flags.fullmesh = true,
+                "port" => {
+                    let port = words.next().unwrap_or_default();
+                    let number = port.parse().ok().filter(|&number| number > 0);
+                    found.port = Some(number.ok_or_else(|| format!("'{port}' is no port"))?);
+                }
+                other => {
+                    return Err(format!(
+                        "'{other}' is none of subflow, signal, fullmesh, port"
+                    ));
+                }
+            }
+        }
+        let Flags {
+            subflow,
+            fullmesh,
+            signal,
+        } = found.flags;
+        if signal && fullmesh {
+            return Err("an address is not both for signal and for fullmesh".into());
+        }
+        if found.port.is_some() && (subflow || !signal) {
+            return Err("a port is of an address for signal and not for subflow".into());
+        }
+        Ok(found)
+    }
+}
+
+/// An endpoint that is there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Endpoint {
+    /// Its address's id, or its own number.
+    pub id: u8,
+    pub address: IpAddr,
+    pub flags: Flags,
+    pub port: Option<u16>,
+}
+
+/// Those that are there: they leave with their interfaces and come back with them, behind the others, but those with a port in front
+/// (`mptcp_pm_nl_append_new_local_addr`).
+#[derive(Debug)]
+pub(super) struct List {
+    /// Of every address, where none is named.
+    all: Flags,
+    named: Vec<Named>,
+    present: Vec<Endpoint>,
+}
+
+impl List {
+    pub fn new(all: Flags, named: Vec<Named>) -> Self {
+        Self {
+            all,
+            named,
+            present: Vec::new(),
+        }
+    }
+
+    /// Takes over which addresses of the host are up.
+    pub fn follow(&mut self, local: &[LocalAddress]) {
+        let up = |address: IpAddr| {
+            let mut own = local.iter();
+            own.find(|own| own.address == address && own.up)
+        };
+        self.present.retain(|it| up(it.address).is_some());
+        let known = |list: &Self, address: IpAddr| {
+            let mut present = list.present.iter();
+            present.any(|it| it.address == address)
+        };
+        if self.named.is_empty() {
+            for own in local.iter().filter(|own| own.up) {
+                if !known(self, own.address) {
+                    self.present.push(Endpoint {
+                        id: own.id,
+                        address: own.address,
+                        flags: self.all,
+                        port: None,
+                    });
+                }
+            }
+        }
+        for place in 0..self.named.len() {
+            let named = self.named[place];
+            let Some(own) = up(named.address).filter(|_| !known(self, named.address)) else {
+                continue;
+            };
+            // With a port it is another endpoint than the connection's (`__lookup_addr`).
+            let id = match own.id {
+                0 if named.port.is_some() => unused_id(local),
+                id => id,
+            };
+            let endpoint = Endpoint {
+                id,
+                address: named.address,
+                flags: named.flags,
+                port: named.port,
+            };
+            match endpoint.port {
+                None => self.present.push(endpoint),
+                Some(_) => self.present.insert(0, endpoint),
+            }
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Endpoint> {
+        self.present.iter()
+    }
+
+    /// How many are for something (`endp_subflow_max`, `endp_signal_max`).
+    pub fn count(&self, has: impl Fn(&Flags) -> bool) -> usize {
+        self.iter().filter(|it| has(&it.flags)).count()
+    }
+
+    /// Whether an address is an endpoint with a task, while it is up. Others are no endpoints, or such as engine `linux` has for their
+    /// priority alone.
+    pub fn manages(&self, address: IpAddr) -> bool {
+        match self.named.is_empty() {
+            true => self.all.any(),
+            false => self.named.iter().any(|it| it.address == address),
+        }
+    }
+
+    /// Whether an address is an endpoint, while it is up, or with a port the one of subflows there: an endpoint with another port is not
+    /// (`__lookup_addr`).
+    pub fn names(&self, address: IpAddr, port: Option<u16>) -> bool {
+        let suits = |it: &Named| {
+            it.address == address && (it.port.is_none() || port.is_none() || it.port == port)
+        };
+        self.named.is_empty() || self.named.iter().any(suits)
+    }
+
+    /// What an address is for, while it is up.
+    pub fn flags_of(&self, address: IpAddr) -> Flags {
+        let mut named = self.named.iter();
+        match named.find(|it| it.address == address) {
+            Some(named) => named.flags,
+            None if self.named.is_empty() => self.all,
+            None => Flags::default(),
+        }
+    }
+
+    /// Whether any is for something, while all are up.
+    pub fn any(&self, has: impl Fn(&Flags) -> bool) -> bool {
+        self.named.iter().any(|it| has(&it.flags)) || (self.named.is_empty() && has(&self.all))
+    }
+
+    /// Whether an endpoint has this port for itself (`mptcp_pm_nl_create_listen_socket`).
+    pub fn listens(&self, at: SocketAddr) -> bool {
+        let own = |it: &Named| it.address == at.ip() && it.port == Some(at.port());
+        self.named.iter().any(own)
+    }
+}

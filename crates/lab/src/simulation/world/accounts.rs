@@ -37,6 +37,8 @@ impl World {
     }
 
     /// An endpoint's subflow or path `number` takes a flow.
+    #[cold]
+    #[inline(never)]
     pub fn place_in_account(&mut self, endpoint: usize, number: u32, flow: u32) {
         let Some(accounts) = &mut self.accounts else {
             return;
@@ -49,7 +51,9 @@ impl World {
         accounts.place(network, endpoint, number, &path);
     }
 
-    /// An endpoint did what it could for now.
+    /// An endpoint did what it could for now. Apart, so that who keeps no account has no more than the question.
+    #[cold]
+    #[inline(never)]
     pub fn note_in_account(&mut self, index: usize, endpoint: &Endpoint) {
         let Some(accounts) = &mut self.accounts else {
             return;
@@ -70,6 +74,8 @@ impl World {
     }
 
     /// A channel's configuration has changed.
+    #[cold]
+    #[inline(never)]
     pub fn on_changed(&mut self, channel: ChannelId) {
         if let Some(accounts) = &mut self.accounts {
             accounts.on_changed(&mut self.net.network, channel);

@@ -460,13 +460,7 @@ impl Observer<Body> for Captures {
     }
 
     /// Who sends sees what the link loses.
-    fn dropped(
-        &mut self,
-        at: u64,
-        channel: ChannelId,
-        packet: &Packet<Body>,
-        reason: DropReason,
-    ) {
+    fn dropped(&mut self, at: u64, channel: ChannelId, packet: &Packet<Body>, reason: DropReason) {
         let at_once = self.loses_at_once.get(channel.index()) == Some(&true);
         if reason == DropReason::Loss && at_once {
             self.enqueued(at, channel, packet);

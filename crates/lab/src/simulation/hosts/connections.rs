@@ -14,6 +14,7 @@ use crate::origins::Origins;
 use crate::record::sampled;
 
 use super::Hosts;
+use super::events::lacks_address;
 use crate::simulation::apps::Apps;
 use crate::simulation::world::Owner;
 use crate::simulation::world::World;
@@ -220,7 +221,7 @@ impl Hosts {
             }
             known => known,
         };
-        if self.lacks_address(world, flow, interface) {
+        if self.any_went_down && lacks_address(self, world, flow, interface) {
             return;
         }
         if packet.body.altered {

@@ -35,21 +35,6 @@ impl Hosts {
         }
     }
 
-    /// Whether a packet arrived at another interface than its address's, which is down: the host has no such address then (Linux
-    /// `fib_sync_down_dev`, `addrconf_ifdown`).
-    pub(super) fn lacks_address(&self, world: &World, flow: u32, at: Option<InterfaceId>) -> bool {
-        let flow = world.net.flow(flow);
-        let node = flow.receiver_node as usize;
-        let interfaces = &self.hosts[node].interfaces;
-        if !interfaces.any_down() {
-            return false;
-        }
-        let address = flow.destination.ip();
-        let own = &self.plan.nodes[node].interfaces;
-        let has = |interface: usize| own[interface].addresses.contains(&address);
-        interfaces.down().any(has) && at.is_some() && world.net.topology().owner(address) != at
-    }
-
     /// A change that a host is told of.
     pub fn on_event(&mut self, world: &mut World, event: usize) {
         let now = world.net.now();
@@ -79,6 +64,7 @@ impl Hosts {
         // Path managers take leave before their interface goes down, as those do who delete endpoints of the kernel.
         let leaves = matches!(action, Action::Interface { up: false, .. });
         if leaves {
+            self.any_went_down = true;
             world.let_send(node, interface, true);
             world.net.forget_receivers(&own);
         }
@@ -112,4 +98,23 @@ fn tell(connection: &mut Carrier, action: &Action, address: IpAddr, others: &[Ip
         }
         Action::Link { .. } => {}
     }
+}
+
+/// Whether a packet arrived at another interface than its address's, which is down: the host has no such address then (Linux
+/// `fib_sync_down_dev`, `addrconf_ifdown`).
+#[cold]
+#[inline(never)]
+pub(super) fn lacks_address(
+    hosts: &Hosts,
+    world: &World,
+    flow: u32,
+    at: Option<InterfaceId>,
+) -> bool {
+    let flow = world.net.flow(flow);
+    let node = flow.receiver_node as usize;
+    let address = flow.destination.ip();
+    let own = &hosts.plan.nodes[node].interfaces;
+    let has = |interface: usize| own[interface].addresses.contains(&address);
+    let mut down = hosts.hosts[node].interfaces.down();
+    down.any(has) && at.is_some() && world.net.topology().owner(address) != at
 }

@@ -39,11 +39,6 @@ impl Interfaces {
         self.backup.get(&interface).copied()
     }
 
-    /// Any is down.
-    pub fn any_down(&self) -> bool {
-        !self.down.is_empty()
-    }
-
     /// Those that are down.
     pub fn down(&self) -> impl Iterator<Item = usize> {
         self.down.iter().copied()

@@ -51,6 +51,8 @@ pub(super) struct Hosts {
     host_queues: bool,
     /// That, or the plan records segments.
     looks_at_segments: bool,
+    /// Some interface went down so far.
+    any_went_down: bool,
     algorithms: Algorithms,
     stacks: OtherStacks,
     room: Room,
@@ -99,6 +101,7 @@ impl Hosts {
             processes: Processes::new(processes),
             host_queues,
             looks_at_segments: host_queues || plan.record.segments,
+            any_went_down: false,
             algorithms,
             stacks: OtherStacks::default(),
             room: Room::default(),

@@ -51,6 +51,7 @@ class Draft:
     def text(self) -> str:
         defaults = {
             "congestion": '"cubic"',
+            "scheduler": '{ name = "default", penalisation = false, opportunistic_retransmission = false }',
             "receive_buffer": '"64 MB"',
             "send_buffer": '"64 MB"',
             "recovery": '"prr"',
@@ -156,8 +157,7 @@ def _headers(draft: Draft) -> None:
 
 
 def _behind(draft: Draft) -> None:
-    draft.defaults["congestion"] = '"bbr"'
-    draft.behind = f'loss = "{draft.random.uniform(8, 12):.1f} %"'
+    draft.behind = f'loss = "{draft.random.uniform(1, 4):.2f} %"'
 
 
 def _controller(draft: Draft) -> None:
@@ -195,7 +195,7 @@ PLANTS: Final[Mapping[str, Plant]] = {
         Plant("handshake", "handshake", _handshake, ("tcp",)),
         Plant("redundant", "reinjected", _redundant, _MULTIPATH),
         Plant("small packets", "headers", _headers, ("tcp", "mptcp")),
-        Plant("loss behind", "lost-behind", _behind, ("tcp",)),
+        Plant("loss behind", "random-loss", _behind),
         Plant("controller", "controller", _controller, ("tcp",)),
         Plant("scheduler", "scheduler", _scheduler, _MULTIPATH),
         Plant("coupling", "coupling", _coupling, _MULTIPATH),

@@ -3,7 +3,7 @@
 /// Why no new data leaves, whatever its paths admit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
-    /// Everything that the application wrote was sent.
+    /// Everything that the application wrote was sent, or what is left is too little to be.
     Idle,
     /// The same, and nothing will follow.
     Finished,

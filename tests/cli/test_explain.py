@@ -38,6 +38,18 @@ def test_a_stored_result(polypath: Any, stored: Path) -> None:
     )
 
 
+def test_the_folder_of_one_result_stands_for_it(polypath: Any, stored: Path) -> None:
+    assert polypath("explain", stored.parent).out == polypath("explain", stored).out
+
+
+def test_what_noq_waits_for_is_not_known(polypath: Any, tmp_path: Path) -> None:
+    text = WIFI_LTE.replace("mptcp", "quic").replace("[host.server]", '[host.server]\nstack = "noq"')
+    (tmp_path / "noq.toml").write_text(text)
+    outcome = polypath("explain", tmp_path / "noq.toml", "--set", "duration=1 s")
+    assert outcome.code == 2
+    assert outcome.err.strip().endswith("no account was kept; noq does not tell what it waits for")
+
+
 def test_json_has_the_parts(polypath: Any, stored: Path) -> None:
     told = json.loads(polypath("explain", stored, "--json").out)
     (connection,) = told["connections"]

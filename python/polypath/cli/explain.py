@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 from rich.markup import escape
 
-from polypath import engines, remedies
-from polypath.cli import complete, jobs, progress
+from polypath import remedies
+from polypath.cli import complete, one_run
 from polypath.cli.console import out, table
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Runs, Seed, Settings
 from polypath.engines import Options
 from polypath.remedies import Trial
-from polypath.results import Recording, account, layout, metrics, reasons
+from polypath.results import Recording, account, metrics, reasons
 from polypath.results.account import Account
 from polypath.results.metrics import SECOND, Connection
+from polypath.scenario import Plan
 
 #: Charges below this part of what the links could carry have no row.
 _LEAST: Final = 0.001
@@ -64,7 +64,7 @@ def explain(
     Examples: `polypath explain aggregation --run mptcp`, `polypath explain results/mptcp --since 4 --until 6`,
     `polypath explain scenario.toml --set defaults.scheduler=blest --json`.
     """
-    recording = _recording(target, settings or (), seed, runs or ())
+    recording = one_run.recording(target, settings or (), seed, runs or (), Options(account=True))
     stretch = (round(since * SECOND), None if until is None else round(until * SECOND))
     found = [
         (each, kept)
@@ -89,24 +89,11 @@ def _why(recording: Recording) -> str:
         return f"engine {recording.metadata.engine} keeps none, only the simulator does"
     if recording.plan.get("controller") or recording.plan.get("bridging") or recording.plan["routing"] == "spread":
         return "under a controller or with bridges the links that bound a connection are not known beforehand"
+    if Plan(dict(recording.plan)).has_noq:
+        return "noq does not tell what it waits for"
     if all(each.bytes == 0 for each in metrics.connections(recording)):
         return "no connection carried data"
     return "no link on the way has a rate, or the result was stored without one: run it again"
-
-
-def _recording(target: str, settings: Sequence[str], seed: int | None, runs: Sequence[str]) -> Recording:
-    """A stored result, or a run made here."""
-    if Path(target).is_dir() and (Path(target) / layout.MANIFEST).exists():
-        if settings or seed is not None or runs:
-            raise InputError(f"{target} is a result; --set, --seed and --run are of a lab or a scenario")
-        return Recording.load(target)
-    todo = jobs.of_target(target, runs, settings, seed)
-    if len(todo) > 1:
-        raise InputError(f"choose one run with --run: {', '.join(job.name.rpartition('/')[2] for job in todo)}")
-    (job,) = todo
-    job.require_one()
-    with progress.shown(job.name) as callback:
-        return engines.get("sim").run(job.plan, Options(account=True), callback)
 
 
 def _show(connection: Connection, kept: Account) -> None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 from rich.markup import escape
 
-from polypath import engines
-from polypath.cli import complete, jobs, progress
+from polypath.cli import complete, one_run
 from polypath.cli.console import out, table, warn
-from polypath.cli.errors import DONE, INTERRUPTED, InputError
+from polypath.cli.errors import DONE, INTERRUPTED
 from polypath.cli.options import Runs, Seed, Settings
 from polypath.engines import Options
-from polypath.results import Recording, layout
+from polypath.results import Recording
 from polypath.results.exposure import AES_BLOCK_BYTES, Exposure, Stream, left_out, links_to_read
 from polypath.results.exposure import exposure as exposures
 from polypath.results.wording import counted
@@ -51,7 +49,7 @@ def exposure(
     Examples: `polypath exposure results/mptcp`, `polypath exposure aggregation --run mptcp --links 2`,
     `polypath exposure scenario.toml --set defaults.scheduler=equal --json`.
     """
-    recording = _recording(target, settings or (), seed, runs or ())
+    recording = one_run.recording(target, settings or (), seed, runs or (), Options(segments=True))
     found = exposures(recording, links=links, block_bytes=cbc)
     if names := left_out(recording):
         warn(f"{', '.join(names)}: no figures of UDP, ICMP, datagrams of QUIC, or several streams of QUIC")
@@ -62,27 +60,6 @@ def exposure(
     else:
         _show(recording, found)
     return INTERRUPTED if recording.metadata.interrupted else DONE
-
-
-def _recording(target: str, settings: Sequence[str], seed: int | None, runs: Sequence[str]) -> Recording:
-    """A stored result, or a run made here."""
-    folder = Path(target)
-    if folder.is_dir():
-        inner = sorted(str(each.parent) for each in folder.glob(f"*/{layout.MANIFEST}"))
-        if (folder / layout.MANIFEST).exists():
-            inner = []
-        if len(inner) > 1:
-            raise InputError(f"{target} has the results of several runs; name one: {', '.join(inner)}")
-        if settings or seed is not None or runs:
-            raise InputError(f"{target} is a result; --set, --seed and --run are of a lab or a scenario")
-        return Recording.load(inner[0] if inner else target)
-    todo = jobs.of_target(target, runs, settings, seed)
-    if len(todo) > 1:
-        raise InputError(f"choose one run with --run: {', '.join(job.name.rpartition('/')[2] for job in todo)}")
-    (job,) = todo
-    job.require_one()
-    with progress.shown(job.name) as callback:
-        return engines.get("sim").run(job.plan, Options(segments=True), callback)
 
 
 def _by_stream(found: Sequence[Exposure]) -> Iterator[tuple[Stream, list[Exposure]]]:

@@ -45,7 +45,7 @@ impl Book {
         }
     }
 
-    /// A subflow takes these channels. Gives the link that it is charged to, if it is not the book's yet.
+    /// A subflow takes these channels, and is charged to the first of the book's links among them; to none where there is none.
     pub fn place(
         &mut self,
         number: u32,

@@ -270,7 +270,7 @@ impl Accounts {
     fn on_enqueued(&mut self, at: Nanos, channel: ChannelId, sender: End, packet: &Packet<Body>) {
         for &(endpoint, line) in &self.watchers[channel.index()] {
             if sender.endpoint() == Some(endpoint as u32)
-                && let Some(book) = self.books.get_mut(&endpoint)
+                && let Some(book) = self.books.get_mut(&endpoint).filter(|book| !book.closed)
             {
                 book.lines[line].waiting.enter(at, book::name(packet));
             }

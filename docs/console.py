@@ -38,12 +38,13 @@ PAGES = (
     "docs/statistics.md",
     "docs/sweeps.md",
     "docs/tutorial.md",
+    "docs/twin.md",
     "docs/validate.md",
     "docs/wifi.md",
 )
 WIDTH = 132
 #: What depends on the machine: tshark's word to root, progress by the clock.
-_PASSING = re.compile(r"Running as user|.*: \d+ of \d+ points$")
+_PASSING = re.compile(r"Running as user|.*: \d+ of \d+ points$|.*: \d+ runs$")
 
 _FENCE = re.compile(
     r"(?:`(?P<name>[\w.-]+)`(?: is `(?P<base>[\w.-]+)` and)?:\n\n)?"

@@ -53,6 +53,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "Run a lab or a scenario with several values of a setting, or on several engines, and compare their figures.",
     ),
     "trace": Command("trace", "Read captures of real traffic, and show its connections as `run` shows a run's."),
+    "twin": Command("twin", "Make a scenario that does what a capture shows."),
+    "what-if": Command("what_if", "Try what would help a connection, and rank it."),
     "plot": Command(
         "plot",
         "Draw figures of stored results; several runs go on the same axes, and boxes of several sweeps side by side.",

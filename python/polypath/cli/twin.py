@@ -1,0 +1,62 @@
+"""polypath twin: a scenario that does what a capture shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polypath.cli import progress
+from polypath.cli.console import err, out, table, warn
+from polypath.cli.errors import DONE
+from polypath.cli.options import OutFile
+from polypath.cli.write import require_new, require_not_read, write
+from polypath.twin.made import Twin, make
+
+
+def twin(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE.pcap[ng]..", help="A capture at one end, or one at each end.", show_default=False),
+    ],
+    connection: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The connection, as `polypath trace` names it. Left out: of most bytes."),
+    ] = None,
+    out_file: OutFile = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print values, intervals and the scenario as JSON.")] = False,
+) -> int:
+    """Make a scenario that does what a capture shows.
+
+    Each path's rate, delay, queue and random loss come from the packets, each with an interval; congestion control and
+    scheduler from trials, in which the twin is run and captured as the original was. A table shows how close it came.
+
+    Examples: `polypath twin client.pcapng --out twin.toml`, `polypath twin client.pcapng server.pcapng --json`.
+    """
+    if out_file is not None:
+        require_not_read(out_file, *files)
+        require_new(out_file)
+    with progress.runs("twin") as told:
+        made = make(files, connection, told)
+    for note in made.notes:
+        warn(note)
+    if out_file is not None:
+        write(made.text, out_file)
+    if as_json:
+        out.verbatim(json.dumps(made.data(), indent=2) + "\n")
+    elif out_file is None:
+        out.verbatim(made.text)
+    else:
+        _show(made)
+        err.print(f"scenario in {out_file}", markup=False)
+    return DONE
+
+
+def _show(made: Twin) -> None:
+    rows = table("", "path", "capture", "twin", "", numbers=frozenset(("capture", "twin")))
+    for each in made.rows:
+        figures = ("" if value is None else f"{value:.4g}" for value in (each.capture, each.twin))
+        rows.add_row(each.figure, each.path, *figures, each.unit)
+    out.print(rows)

@@ -1,0 +1,1 @@
+"""A twin: a scenario that does what a capture shows."""

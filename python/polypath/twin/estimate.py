@@ -1,0 +1,196 @@
+"""What a path is, from what a capture shows of it: rate, delay, queue, loss, each with an interval.
+
+Rate: trains of packets that leave a queue do so at the link's rate (Dovrolis, Ramanathan and Moore, INFOCOM 2001);
+where none queued, the dispersion of the closest packets (Keshav, SIGCOMM 1991). Delay: the least round trip. Queue: the
+time in it when it overflowed. Random loss: what was lost while it was not full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from polypath.twin import backlog
+from polypath.twin.observed import ETHERNET, IPV4, SYN, TCP, TIMESTAMPS, Floats, Place, Way
+
+#: Arrivals of a train.
+_TRAINS: Final = (16, 8, 4, 2)
+#: A train queued if each of its packets found at least so many others.
+_WAITING: Final = 2.5
+#: Pairs: at most so many packets arrive at once, so many pairs have one rate, within this ratio.
+_FEW, _MANY, _BESIDE = 3, 6, 1.03
+#: A queue that holds a packet for less than this may be the clock's grain.
+_GRAIN_S: Final = 0.002
+_ACK: Final = ETHERNET + IPV4 + TCP + TIMESTAMPS
+#: What link layers add to a packet and no capture shows, as a part of a full one.
+_FRAMING: Final = 0.01
+#: What the least round trip may be off by: hosts' own time, and a part of it.
+_LEAST_DELAY_S, _DELAY = 0.0003, 0.02
+#: Packets that find the queue this full may be dropped because it is. Of these many more are lost than of others.
+_NEARLY_FULL, _MORE = 0.85, 4
+#: With fewer losses nothing tells a full queue from chance.
+_FEW_LOSSES: Final = 3
+
+
+@dataclass(frozen=True)
+class Value:
+    """An estimate and the interval that should hold the truth."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A path in the direction in which most data goes; None where the capture does not tell."""
+
+    rate_bps: Value | None
+    #: One way: half of the round trip, which is all that one clock tells.
+    delay_s: Value | None
+    #: If it overflowed; what it held at most is known if not.
+    queue_bytes: Value | None
+    queued_bytes: float
+    loss: Value | None
+    #: Losses in a full queue, and others.
+    overflows: int
+    random: int
+
+
+def estimate(ways: Sequence[Way]) -> Estimate:
+    """Of one direction of one path: of each of its subflows."""
+    rate = _rate(ways)
+    met = None if rate is None else [backlog.at_losses(way, rate.value) for way in ways]
+    queue, overflows = (None, 0) if rate is None or met is None else _overflow(ways, met, rate.value)
+    lost = sum(int(way.lost.sum()) for way in ways)
+    loss = _loss(ways, lost - overflows)
+    return Estimate(rate, _delay(ways, rate), queue, _most_queued(ways, rate), loss, overflows, lost - overflows)
+
+
+def _with_margin(value: Value, margin: float) -> Value:
+    return Value(value.value, max(0.0, value.low - margin), value.high + margin)
+
+
+def _most_queued(ways: Sequence[Way], rate: Value | None) -> float:
+    queued = [float(np.nanmax(way.queued_s)) for way in ways if np.isfinite(way.queued_s).any()]
+    return 0.0 if rate is None or not queued else max(queued) * rate.value / 8
+
+
+def _slopes(way: Way, count: int, least_s: float) -> Floats:
+    """Bits a second of trains without a loss, each of whose segments queued for `least_s`."""
+    times, wire, queued, broken = way.arrivals
+    if times.size <= count:
+        return np.zeros(0)
+    total = np.concatenate(([0.0], np.cumsum(wire)))
+    span = times[count:] - times[:-count]
+    sent = total[count + 1 :] - total[1:-count]
+    busy = np.nan_to_num(queued, nan=0.0) >= least_s
+    breaks = np.concatenate(([0], np.cumsum(broken | ~busy)))
+    whole = breaks[count + 1 :] == breaks[1:-count]
+    return np.asarray(sent[whole] * 8 / span[whole], dtype=np.float64)
+
+
+def _rate(ways: Sequence[Way]) -> Value | None:
+    closest = _highest(np.concatenate([_pairs(way) for way in ways]))
+    queued = np.concatenate([way.queued_s for way in ways])
+    queued = queued[np.isfinite(queued)]
+    if queued.size:
+        least = max(_GRAIN_S, 0.25 * float(np.quantile(queued, 0.9)))
+        if closest is not None:
+            least = max(least, _WAITING * max(float(way.wire.max()) for way in ways) * 8 / closest.value)
+        for count in _TRAINS:
+            trains = _highest(np.concatenate([_slopes(way, count, least) for way in ways]))
+            if trains is not None:
+                return trains
+    return closest
+
+
+def _pairs(way: Way) -> Floats:
+    """Bits a second between each two arrivals of at most a few packets."""
+    times, wire, _, broken = way.arrivals
+    few = (wire[1:] <= _FEW * way.wire.max()) & ~broken[1:]
+    return np.asarray((wire[1:] * 8 / np.diff(times))[few], dtype=np.float64)
+
+
+def _highest(rates: Floats) -> Value | None:
+    """The highest rate near which there are many."""
+    rates = np.sort(rates)
+    if rates.size < _MANY:
+        return None
+    beside = np.searchsorted(rates, rates * _BESIDE, side="right") - np.arange(rates.size)
+    many = np.flatnonzero(beside >= max(_MANY, 0.03 * rates.size))
+    if not many.size:
+        return None
+    first = many[-1]
+    last = first
+    while beside[first - 1] >= beside[first] and first:
+        first -= 1
+    return _spread(rates[first : last + beside[last]])
+
+
+def _spread(slopes: Floats) -> Value:
+    low, middle, high = np.quantile(slopes, (0.1, 0.5, 0.9))
+    return Value(float(middle), float(low) * (1 - _FRAMING), float(high) * (1 + _FRAMING))
+
+
+def _delay(ways: Sequence[Way], rate: Value | None) -> Value | None:
+    per_byte = 0.0 if rate is None else 8 / rate.value
+    found = [way.handshake_s - 2 * SYN * per_byte for way in ways if way.handshake_s is not None]
+    for way in ways:
+        if way.place is Place.SENDER:
+            trips = (way.told_s - way.sent_s) - (way.wire + _ACK) * per_byte
+            exact = trips[np.isfinite(way.queued_s)]
+            found += [float(exact.min())] if exact.size else []
+    if not found:
+        return None
+    least = max(0.0, min(found)) / 2
+    margin = max(_LEAST_DELAY_S, _DELAY * least)
+    return Value(least, max(0.0, least - margin), least + margin)
+
+
+def _overflow(ways: Sequence[Way], met: Sequence[backlog.Found], rate: float) -> tuple[Value | None, int]:
+    """The queue's size in bytes if losses show that it was full, and how many of them were for that.
+
+    It is counted in packets or in bytes, whichever were more alike at the losses.
+    """
+    seconds = np.concatenate([each.seconds for each in met])
+    queued = np.concatenate([way.queued_s[np.isfinite(way.queued_s)] for way in ways])
+    if seconds.size < _FEW_LOSSES or queued.size < _MANY:
+        return None, 0
+    packet = max(float(way.wire.max()) for way in ways)
+    in_packets = np.concatenate([each.packets for each in met]) * packet
+    in_bytes = np.concatenate([each.bytes for each in met])
+    measure = max((in_packets, in_bytes), key=_alike)
+    top = float(np.quantile(measure, 0.9))
+    near = measure >= _NEARLY_FULL * top
+    least_s = float(np.quantile(seconds[near], 0.1))
+    crowded = int((queued >= least_s).sum())
+    share = near.sum() / max(1, crowded + near.sum())
+    other = (~near).sum() / max(1, queued.size - crowded + (~near).sum())
+    # A full queue drops many of those that find it so, and nothing ever waited much longer.
+    if (
+        near.sum() < _FEW_LOSSES
+        or least_s < _GRAIN_S
+        or share < _MORE * other
+        or least_s < 0.6 * float(np.quantile(queued, 0.995))
+    ):
+        return None, 0
+    low, middle, high = np.quantile(measure[near], (0.1, 0.5, 0.9))
+    return _with_margin(Value(float(middle), float(low), float(high)), 2 * packet), int(near.sum())
+
+
+def _alike(measure: Floats) -> float:
+    """The part of losses that met nearly as much as most did."""
+    return float((measure >= _NEARLY_FULL * np.quantile(measure, 0.9)).mean())
+
+
+def _loss(ways: Sequence[Way], random: int) -> Value | None:
+    """Random loss: what was lost while the queue was not full."""
+    sent = sum(way.sent_s.size for way in ways)
+    if not sent:
+        return None
+    margin = 2 * np.sqrt(random + 1)
+    return Value(random / sent, max(0.0, random - margin) / sent, (random + margin) / sent)

@@ -1,0 +1,195 @@
+"""A twin of a captured connection: the scenario, where it comes from, and how close it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path as File
+from typing import Any, Final
+
+import numpy as np
+
+from polypath import capture
+from polypath.capture import CaptureError
+from polypath.results import Recording
+from polypath.twin.estimate import Value
+from polypath.twin.fit import Fitter, Seen, Trial, fit, rtt_p95_s
+from polypath.twin.network import Network, Path, network
+from polypath.twin.observed import Place
+from polypath.twin.pattern import Pattern, pattern
+from polypath.twin.text import Choice, written
+
+#: Called with the number of runs that were made.
+Told = Callable[[int], None]
+_MBPS, _MS, _PERCENT = 1e6, 1e-3, 0.01
+_PROFILE: Final = "not told by packets; Linux's defaults"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of the capture and of its twin."""
+
+    figure: str
+    path: str
+    unit: str
+    capture: float | None
+    twin: float | None
+
+
+@dataclass(frozen=True)
+class Twin:
+    """What was made of a capture."""
+
+    text: str
+    network: Network
+    pattern: Pattern
+    trial: Trial
+    rows: tuple[Row, ...]
+    #: What is not told, and which capture would tell it; a line each.
+    notes: tuple[str, ...]
+
+    def data(self) -> dict[str, Any]:
+        """For JSON: rates in bits a second, times in seconds, loss as a part of all packets."""
+        return {
+            "connection": self.network.name,
+            "paths": [_path(each) for each in self.network.paths],
+            "application": {"kind": self.pattern.kind, **self.pattern.settings},
+            "congestion": self.trial.choice.congestion,
+            "scheduler": self.trial.choice.scheduler,
+            "compared": [each.__dict__ for each in self.rows],
+            "notes": list(self.notes),
+            "scenario": self.text,
+        }
+
+
+def _path(path: Path) -> dict[str, Any]:
+    found = path.estimate
+    values = {
+        "rate_bps": found.rate_bps,
+        "delay_s": found.delay_s,
+        "queue_bytes": found.queue_bytes,
+        "loss": found.loss,
+    }
+    return {
+        "name": path.name,
+        "source": path.source,
+        "destination": path.destination,
+        **{key: None if value is None else value.__dict__ for key, value in values.items()},
+    }
+
+
+def make(files: Sequence[File], connection: str | None = None, told: Told | None = None) -> Twin:
+    """A twin of the connection of this name, or of the one with most bytes.
+
+    Several files are of the same traffic, captured at both ends. Raises CaptureError, ScenarioError, EngineError.
+    """
+    traced = capture.trace(files, segments=True)
+    recording = traced.recording
+    found = network(recording, connection, both_ends=len(files) > 1)
+    if found is None:
+        raise _nothing(recording, connection, files)
+    trip_s = found.trip_s
+    if trip_s is None:
+        raise CaptureError(f"{files[0]}: no handshake of {found.name} was captured, so that nothing tells its delay")
+    asked = pattern(recording, found.connection["connection"], found.paths[0].ways, trip_s)
+    fitter = Fitter(recording, found, asked, told)
+    best = fit(fitter)
+    text = written(found, asked, best.choice, fitter.seconds, _said(fitter, best), best.seed)
+    rows = tuple(_rows(fitter.original, best.closest))
+    return Twin(text, found, asked, best, rows, (*traced.notes, *_notes(found)))
+
+
+def _nothing(recording: Recording, connection: str | None, files: Sequence[File]) -> CaptureError:
+    names = recording.table("connection_ends")["name"].to_list()
+    if connection is not None and names:
+        return CaptureError(f"{files[0]}: no connection '{connection}' with data; there is {', '.join(names[:8])}")
+    return CaptureError(f"{files[0]}: no connection with data")
+
+
+def _said(fitter: Fitter, best: Trial) -> dict[str, str]:
+    """Why each choice was made."""
+    said = {"profile": _PROFILE}
+    for key in ("congestion", "scheduler"):
+        tried = _tried(fitter.trials, key, best.choice)
+        others = ", ".join(f"{name} {apart:.3f}" for name, apart in sorted(tried.items(), key=lambda it: it[1])[:4])
+        if len(tried) > 1:
+            said[key] = f"by trial, 0 is alike: {others}"
+    said["receive_buffer"] = "the window that was offered stayed the same, and what was in flight came near it"
+    if len(best.distances) > 1:
+        said["seed"] = f"of {len(best.distances)} the one whose losses at random come closest"
+    return said
+
+
+def _tried(trials: Sequence[Trial], key: str, choice: Choice) -> dict[str, float]:
+    """How far each value of a choice was, the others as they were when it was tried."""
+    found: dict[str, float] = {}
+    for each in trials:
+        if key == "scheduler" and each.choice.congestion != choice.congestion:
+            continue
+        if each.choice.loss is None and (key == "scheduler" or each.choice.scheduler is None):
+            found.setdefault(str(getattr(each.choice, key) or "the profile's"), each.distance)
+    return found
+
+
+def _rows(original: Sequence[Seen], twin: Sequence[Seen]) -> Iterator[Row]:
+    theirs = {each.name: each for each in twin}
+    for mine in original:
+        other = theirs.get(mine.name)
+        yield Row(
+            "goodput", mine.name, "Mbps", mine.goodput_bps / _MBPS, None if other is None else other.goodput_bps / _MBPS
+        )
+        for name, part in (("RTT, median", 0.5), ("RTT, 95th percentile", 0.95)):
+            yield Row(name, mine.name, "ms", _rtt(mine, part), None if other is None else _rtt(other, part))
+        yield Row("lost", mine.name, "%", mine.lost / _PERCENT, None if other is None else other.lost / _PERCENT)
+    both = (sum(each.goodput_bps for each in of) / _MBPS for of in (original, twin))
+    yield Row("goodput", "all", "Mbps", *both)
+    yield Row("RTT, 95th percentile", "all", "ms", rtt_p95_s(original) / _MS, rtt_p95_s(twin) / _MS)
+
+
+def _rtt(of: Seen, part: float) -> float | None:
+    return float(np.quantile(of.rtt_s, part)) / _MS if of.rtt_s.size else None
+
+
+def _notes(found: Network) -> Iterator[str]:
+    if found.other_bytes:
+        others = f"other connections, {found.other_bytes / 1e6:.4g} MB, are left out"
+        yield f"{others}; a rate is what they left to {found.name}"
+    for told in _TOLD:
+        if names := [path.name for path in found.paths if told.holds(path)]:
+            yield f"{', '.join(names)}: {told.note}"
+
+
+@dataclass(frozen=True)
+class _Note:
+    """What is said of the paths of which something holds."""
+
+    holds: Callable[[Path], bool]
+    note: str
+
+
+def _is_wide(value: Value) -> bool:
+    return value.high > 1.5 * value.value
+
+
+_TOLD: Final = (
+    _Note(
+        lambda path: path.estimate.rate_bps is None,
+        "too few packets came close behind one another to tell the rate; a bulk transfer would",
+    ),
+    _Note(
+        lambda path: path.estimate.queue_bytes is None,
+        "the queue never overflowed, so that its size is open; a longer transfer may fill it",
+    ),
+    _Note(
+        lambda path: path.estimate.loss is not None and path.estimate.random > 0 and _is_wide(path.estimate.loss),
+        "few losses tell the random loss roughly; a longer capture would tell it better",
+    ),
+    _Note(
+        lambda path: path.ways[0].place in (Place.SENDER, Place.RECEIVER),
+        "the way there may be longer than the way back; captures at both ends would tell",
+    ),
+    _Note(
+        lambda path: path.ways[0].place is Place.BETWEEN,
+        "captured between the ends; of a queue before that place only timestamps tell",
+    ),
+)

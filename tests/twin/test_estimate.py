@@ -1,0 +1,89 @@
+"""What a capture tells of a path, wherever it was made."""
+
+import pytest
+
+from polypath import capture
+from polypath.twin.estimate import Estimate
+from polypath.twin.network import Network, network
+from polypath.twin.observed import Place
+
+from .conftest import Captured
+
+FRAME = 1514
+
+
+def seen(captured: Captured, *hosts: str, **values: str) -> Network:
+    recording = capture.trace(captured(*hosts, **values), segments=True).recording
+    found = network(recording, None, both_ends=len(hosts) > 1)
+    assert found is not None
+    return found
+
+
+def estimated(captured: Captured, *hosts: str, **values: str) -> Estimate:
+    (path,) = seen(captured, *hosts, **values).paths
+    return path.estimate
+
+
+PLACES = {
+    ("client",): (Place.RECEIVER, Place.SENDER),
+    ("server",): (Place.SENDER, Place.RECEIVER),
+    ("client", "server"): (Place.BOTH, Place.BOTH),
+}
+
+
+@pytest.mark.parametrize("hosts", PLACES)
+@pytest.mark.parametrize("upload", [False, True])
+def test_rate_delay_and_queue_come_out_wherever_it_was_captured(
+    captured: Captured, hosts: tuple[str, ...], upload: bool
+) -> None:
+    work = f'kind = "bulk"\nreverse = {str(not upload).lower()}\nduration = "6 s"'
+    found = seen(captured, *hosts, work=work)
+    (path,) = found.paths
+    assert path.ways[0].place is PLACES[hosts][upload]
+    told = path.estimate
+    assert told.rate_bps is not None
+    assert told.delay_s is not None
+    assert told.queue_bytes is not None
+    assert told.rate_bps.value == pytest.approx(8e6, rel=0.002)
+    assert told.delay_s.value == pytest.approx(0.015, abs=0.0002)
+    # Timestamps, in ms, tell when a packet came to a queue before the capture.
+    assert told.queue_bytes.value == pytest.approx(40 * FRAME, abs=2 * FRAME)
+    assert told.rate_bps.low <= 8e6 <= told.rate_bps.high
+    assert told.queue_bytes.low <= 40 * FRAME <= told.queue_bytes.high
+    assert told.overflows > 0
+    assert told.random == 0
+
+
+@pytest.mark.parametrize("hosts", PLACES)
+def test_random_loss_is_told_from_a_full_queue(captured: Captured, hosts: tuple[str, ...]) -> None:
+    told = estimated(
+        captured, *hosts, loss="1 %", rate="20 Mbps", duration="20 s", work='kind = "bulk"\nreverse = true'
+    )
+    assert told.loss is not None
+    assert told.random > 30
+    assert 0.0067 < told.loss.value < 0.015
+    assert told.loss.low <= 0.01 <= told.loss.high
+
+
+def test_a_queue_that_never_overflows_is_left_open(captured: Captured) -> None:
+    told = estimated(captured, "client", more='receive_buffer = "60 kB"', queue="500 packets")
+    assert told.queue_bytes is None
+    assert told.queued_bytes < 60_000
+    assert told.rate_bps is not None
+    assert told.rate_bps.value == pytest.approx(8e6, rel=0.01)
+
+
+def test_a_few_short_answers_tell_the_rate(captured: Captured) -> None:
+    work = 'kind = "request-response"\nrequest = "200 B"\nresponse = "40 kB"\ncount = 6\ninterval = "300 ms"'
+    told = estimated(captured, "server", work=work, rate="30 Mbps")
+    assert told.rate_bps is not None
+    assert told.rate_bps.value == pytest.approx(30e6, rel=0.01)
+
+
+def test_multipath_tcp_has_an_estimate_for_each_path(captured: Captured) -> None:
+    second = '[link.path1]\nends = ["client:path1", "r"]\nrate = "3 Mbps"\ndelay = "30 ms"\nqueue = "30 packets"\n'
+    work = f'kind = "bulk"\nreverse = true\n{second}'
+    found = seen(captured, "client", transport="mptcp", work=work, more='path_manager = "fullmesh"')
+    rates = {path.name: path.estimate.rate_bps for path in found.paths}
+    assert {name: rate and round(rate.value / 1e6, 1) for name, rate in rates.items()} == {"path0": 8.0, "path1": 3.0}
+    assert found.sender == "server"

@@ -244,7 +244,7 @@ def test_no_capture(tmp_path: Path) -> None:
         (empty, "not a capture"),
         (tmp_path, "is a folder"),
         (nothing, "no segment of TCP"),
-        (wireless, "in 2 packets; 2 packets of a link type that is not known"),
+        (wireless, "in 2 packets; 2 packets of link type 127, which is not read"),
     ):
         with pytest.raises(CaptureError, match=reason) as caught:
             trace([path])

@@ -1,5 +1,6 @@
 //! Frames of a pcap or pcapng file, one after another, whichever the format, compressed by gzip or not.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,8 @@ const SECOND: i128 = 1_000_000_000;
 pub struct Interface {
     /// As the file calls it.
     pub name: Option<String>,
-    link: Option<LinkType>,
+    /// Or the number of one that is not known.
+    link: Result<LinkType, i32>,
     /// Of what a frame's time counts: so many in a second.
     units: u64,
     offset_s: i64,
@@ -67,8 +69,11 @@ pub struct Reader {
     interfaces: Vec<Interface>,
     section: Section,
     packets: u64,
-    /// Frames of link types that are not known, and with times that are none.
-    skipped: [u64; 2],
+    /// Frames of link types that are not known, by their numbers, and with times that are none.
+    unknown: BTreeMap<i32, u64>,
+    timeless: u64,
+    /// Of interfaces that the file does not describe.
+    strays: u64,
     /// Of the block before, which is still in the buffer.
     taken: usize,
     damage: Option<String>,
@@ -124,7 +129,9 @@ impl Reader {
             interfaces: Vec::new(),
             section: Section::default(),
             packets: 0,
-            skipped: [0; 2],
+            unknown: BTreeMap::new(),
+            timeless: 0,
+            strays: 0,
             taken: 0,
             damage: None,
             done: false,
@@ -155,7 +162,13 @@ impl Reader {
                         }
                         Read::Skipped(why) => {
                             self.packets += 1;
-                            self.skipped[why as usize] += 1;
+                            match why {
+                                Why::LinkType(number) => {
+                                    *self.unknown.entry(number).or_default() += 1;
+                                }
+                                Why::Interface => self.strays += 1,
+                                Why::Time => self.timeless += 1,
+                            }
                         }
                         Read::Other => {}
                     }
@@ -204,10 +217,18 @@ impl Reader {
 
     pub fn report(&self) -> FileReport {
         let mut notes: Vec<_> = self.damage.iter().cloned().collect();
-        for (count, what) in self.skipped.into_iter().zip([
-            "of a link type that is not known",
-            "with a time that is none",
-        ]) {
+        for (number, count) in &self.unknown {
+            notes.push(format!(
+                "{count} packets of link type {number}, which is not read, are left out"
+            ));
+        }
+        for (count, what) in [
+            (
+                self.strays,
+                "of an interface that the file does not describe",
+            ),
+            (self.timeless, "with a time that is none"),
+        ] {
             if count > 0 {
                 notes.push(format!("{count} packets {what} are left out"));
             }
@@ -247,9 +268,16 @@ impl Trouble {
     }
 }
 
+fn known(number: i32) -> Result<LinkType, i32> {
+    LinkType::of(number).ok_or(number)
+}
+
 #[derive(Clone, Copy)]
 enum Why {
-    LinkType,
+    /// Of the interface's link type.
+    LinkType(i32),
+    /// The file does not describe the interface.
+    Interface,
     Time,
 }
 
@@ -269,7 +297,7 @@ fn read<'a>(
             interfaces.push(Interface {
                 name: None,
                 // Above these 16 bits is the length of the FCS (draft-ietf-opsawg-pcap section 4).
-                link: LinkType::of(header.network.0 & 0xffff),
+                link: known(header.network.0 & 0xffff),
                 units: if header.is_nanosecond_precision() {
                     1_000_000_000
                 } else {
@@ -298,7 +326,7 @@ fn read<'a>(
                 name: name
                     .map(|name| name.trim_matches('\0').to_owned())
                     .filter(|name| !name.is_empty()),
-                link: LinkType::of(described.linktype.0),
+                link: known(described.linktype.0),
                 units: units(described.if_tsresol),
                 // The parser takes it for little-endian in every section.
                 offset_s: if section.big_endian {
@@ -337,10 +365,11 @@ fn frame<'a>(
     wire_len: u32,
 ) -> Read<'a> {
     let Some(described) = interfaces.get(interface) else {
-        return Read::Skipped(Why::LinkType);
+        return Read::Skipped(Why::Interface);
     };
-    let Some(link) = described.link else {
-        return Read::Skipped(Why::LinkType);
+    let link = match described.link {
+        Ok(link) => link,
+        Err(number) => return Read::Skipped(Why::LinkType(number)),
     };
     let ns = i128::from(ticks)
         .saturating_mul(SECOND)

@@ -17,6 +17,7 @@ mod half;
 mod hosts;
 mod join;
 mod keys;
+mod layers;
 mod link;
 mod notes;
 mod packet;

@@ -1,10 +1,13 @@
 //! What is to be said of a trace beside its tables.
 
+use std::collections::BTreeMap;
+
 use crate::analysis::Analysis;
 use crate::connection::Subflow;
 use crate::file::FileReport;
 use crate::hosts::{Host, Hosts};
 use crate::join::Joined;
+use crate::layers::Other;
 use crate::packet::Merged;
 
 /// A connection's ends, by their hosts' positions, and the paths between them.
@@ -157,11 +160,8 @@ impl Told {
                 files.others.cut
             ));
         }
-        if files.others.other > 0 {
-            notes.push(format!(
-                "{} packets are not TCP and are left out",
-                files.others.other
-            ));
+        if !files.others.other.is_empty() {
+            notes.push(left_out(&files.others.other));
         }
         Self {
             files: files.reports(),
@@ -189,4 +189,24 @@ fn count(
     if found > 0 {
         notes.push(format!("{found} of {total} subflows {what}"));
     }
+}
+
+/// Kinds of packets that are named.
+const MOST_NAMED: usize = 3;
+
+/// What is not TCP, the most frequent first.
+fn left_out(others: &BTreeMap<Other, u64>) -> String {
+    let mut kinds: Vec<_> = others.iter().collect();
+    kinds.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    let named: Vec<_> = kinds
+        .iter()
+        .take(MOST_NAMED)
+        .map(|(what, count)| format!("{count} of {what}"))
+        .collect();
+    let more = if kinds.len() > MOST_NAMED { ", .." } else { "" };
+    format!(
+        "{} packets are not TCP and are left out: {}{more}",
+        others.values().sum::<u64>(),
+        named.join(", ")
+    )
 }

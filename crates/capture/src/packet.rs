@@ -1,5 +1,6 @@
 //! Segments of all files in the order of time.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use polypath_wire::{ip, tcp};
 
 use crate::Error;
 use crate::file::{FileReport, Frame, Reader};
+use crate::layers::{self, Left, Other};
 
 /// Where a segment was seen: position of the file, and of the interface in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,10 +35,10 @@ pub struct Packet {
 }
 
 /// Packets that are not followed, or not in all.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Others {
-    /// Not TCP.
-    pub other: u64,
+    /// Not TCP, by what they are.
+    pub other: BTreeMap<Other, u64>,
     /// Pieces of IP packets, and TCP of which too little was captured.
     pub unreadable: u64,
     /// TCP of which not all options were captured.
@@ -100,7 +102,7 @@ impl Merged {
                     });
                 }
                 Err(Left::Unreadable) => others.unreadable += 1,
-                Err(Left::Other) => others.other += 1,
+                Err(Left::Other(what)) => *others.other.entry(what).or_default() += 1,
             });
             if !more {
                 return;
@@ -119,25 +121,10 @@ impl Merged {
     }
 }
 
-/// Why a frame is left out.
-enum Left {
-    Unreadable,
-    Other,
-}
-
 /// The segment in a frame; time and tap are the caller's.
 fn parse(frame: &Frame) -> Result<Packet, Left> {
-    let skip = frame.link.header_len(frame.bytes).ok_or(Left::Other)?;
-    let packet = frame.bytes.get(skip..).ok_or(Left::Unreadable)?;
-    let (header, kept, len) =
-        ip::parse_cut(packet, frame.wire_len - skip).map_err(|_| Left::Unreadable)?;
-    if header.protocol() != ip::protocol::TCP {
-        return Err(Left::Other);
-    }
+    let (header, kept, len) = layers::innermost(frame.link, frame.bytes, frame.wire_len)?;
     let identification = match &header {
-        ip::Header::V4(header) if header.fragment_offset != 0 || header.more_fragments => {
-            return Err(Left::Unreadable);
-        }
         ip::Header::V4(header) => Some(header.identification),
         ip::Header::V6(_) => None,
     };

@@ -80,3 +80,14 @@ def test_what_would_help_is_a_table(polypath: Any, tmp_path: Path) -> None:
     assert any(line.startswith("as it is") for line in lines)
     assert polypath("what-if", str(scenario), "--goal", "fun").code == 2
     assert "a goal is goodput, completion, delay-p95" in polypath("what-if", str(scenario), "--goal", "fun").err
+
+
+def test_a_capture_is_explained_by_its_twin(polypath: Any, capture: Path) -> None:
+    outcome = polypath("explain", str(capture))
+    assert outcome.code == 0, outcome.err
+    assert "twin: goodput 3." in outcome.err
+    assert outcome.out.startswith("app: ")
+    assert outcome.out.splitlines()[1].split() == ["path", "MB", "Mbps", "share"]
+    told = polypath("explain", str(capture), "--seed", "3")
+    assert told.code == 2
+    assert "is a capture; --set, --seed and --run are of a lab or a scenario" in told.err

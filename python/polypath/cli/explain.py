@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 from rich.markup import escape
 
-from polypath import remedies
-from polypath.cli import complete, one_run
-from polypath.cli.console import out, table
+from polypath import engines, remedies
+from polypath.cli import complete, one_run, progress
+from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Runs, Seed, Settings
 from polypath.engines import Options
@@ -21,6 +22,7 @@ from polypath.results.account import Account
 from polypath.results.metrics import SECOND, Connection
 from polypath.scenario import Plan
 
+_CAPTURES: Final = frozenset((".pcap", ".pcapng", ".cap"))
 #: Charges below this part of what the links could carry have no row.
 _LEAST: Final = 0.001
 #: So many sentences at most, of charges of at least this part.
@@ -32,7 +34,10 @@ _SAID: Final = ("said MB", "came MB", "said Mbps", "came Mbps")
 
 def explain(
     target: Annotated[
-        str, typer.Argument(metavar="DIR|LAB|SCENARIO.toml", show_default=False, autocompletion=complete.targets)
+        str,
+        typer.Argument(
+            metavar="DIR|LAB|SCENARIO.toml|FILE.pcap[ng]", show_default=False, autocompletion=complete.targets
+        ),
     ],
     settings: Settings = None,
     seed: Seed = None,
@@ -56,7 +61,7 @@ def explain(
 
     Of a stored result of the simulator, or of a lab's run or a scenario, which is run here. For each connection: what
     the links that bound it could have carried, what each cause took of that, and what was left to be delivered. The
-    parts add up. A stretch of time ends at samples (`record.interval`).
+    parts add up. A stretch of time ends at samples (`record.interval`). Of a capture, the account is its twin's.
 
     `--verify 3` runs the scenario again without each of the three dearest causes that it can take away, and tells what
     was said and what came of it.
@@ -64,7 +69,13 @@ def explain(
     Examples: `polypath explain aggregation --run mptcp`, `polypath explain results/mptcp --since 4 --until 6`,
     `polypath explain scenario.toml --set defaults.scheduler=blest --json`.
     """
-    recording = one_run.recording(target, settings or (), seed, runs or (), Options(account=True))
+    options = Options(account=True)
+    if _is_capture(target):
+        if settings or seed is not None or runs:
+            raise InputError(f"{target} is a capture; --set, --seed and --run are of a lab or a scenario")
+        recording = _of_twin(Path(target), options)
+    else:
+        recording = one_run.recording(target, settings or (), seed, runs or (), options)
     stretch = (round(since * SECOND), None if until is None else round(until * SECOND))
     found = [
         (each, kept)
@@ -82,6 +93,26 @@ def explain(
             if check:
                 _show_trials(kept, trials[connection.application])
     return INTERRUPTED if recording.metadata.interrupted else DONE
+
+
+def _is_capture(target: str) -> bool:
+    path = Path(target)
+    return path.is_file() and bool(_CAPTURES.intersection(path.suffixes))
+
+
+def _of_twin(file: Path, options: Options) -> Recording:
+    """The run of a capture's twin, of which it is said how close it is and what packets do not tell."""
+    from polypath.twin.made import make
+
+    with progress.runs("twin") as told:
+        made = make([file], told=told)
+    for note in made.notes:
+        warn(note)
+    for row in made.rows:
+        if row.path == "all" and row.capture is not None and row.twin is not None:
+            both = f"{row.twin:.4g} {row.unit}, in the capture {row.capture:.4g} {row.unit}"
+            err.print(f"twin: {row.figure} {both}", markup=False)
+    return engines.get("sim").run(made.scenario.plan(), options)
 
 
 def _why(recording: Recording) -> str:

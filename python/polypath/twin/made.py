@@ -12,6 +12,7 @@ import numpy as np
 from polypath import capture
 from polypath.capture import CaptureError
 from polypath.results import Recording
+from polypath.scenario import Scenario
 from polypath.twin.estimate import Value
 from polypath.twin.fit import Fitter, Seen, Trial, fit, rtt_p95_s
 from polypath.twin.network import Network, Path, network
@@ -47,6 +48,11 @@ class Twin:
     rows: tuple[Row, ...]
     #: What is not told, and which capture would tell it; a line each.
     notes: tuple[str, ...]
+
+    @property
+    def scenario(self) -> Scenario:
+        """The text, read."""
+        return Scenario.parse(self.text, "twin.toml")
 
     def data(self) -> dict[str, Any]:
         """For JSON: rates in bits a second, times in seconds, loss as a part of all packets."""

@@ -1,4 +1,4 @@
-"""Scenarios with one planted cause, each with the charge that an account is to put first.
+"""Scenarios with planted causes, each with the charge that an account is to put first.
 
 Without the cause, transfers fill their links: buffers are ample, queues hold more than a bandwidth-delay product,
 congestion control is uncoupled.
@@ -203,11 +203,20 @@ PLANTS: Final[Mapping[str, Plant]] = {
 }
 
 
-def draw(plant: Plant, transport: str, seed: int) -> Draft:
-    """A scenario with this cause in it, another one with each seed."""
-    source = random.Random(f"{plant.name}/{transport}/{seed}")
+#: Two causes at once, the first on the first path, the second on the last.
+TOGETHER: Final = tuple(
+    (PLANTS[first], PLANTS[second])
+    for first in ("random loss", "shallow queue", "cross traffic")
+    for second in ("outage", "backup")
+)
+
+
+def draw(plants: Sequence[Plant], transport: str, seed: int) -> Draft:
+    """A scenario with these causes in it, another one with each seed."""
+    source = random.Random(f"{'+'.join(plant.name for plant in plants)}/{transport}/{seed}")
     number = 1 if transport == "tcp" else 2
     paths = [Path(source.uniform(8, 40), source.uniform(8, 30)) for _ in range(number)]
     draft = Draft(transport, paths, source)
-    plant.change(draft)
+    for plant in plants:
+        plant.change(draft)
     return draft

@@ -90,3 +90,24 @@ def test_links_without_a_rate_bound_nothing(polypath: Any, tmp_path: Path) -> No
     outcome = polypath("explain", tmp_path / "free.toml")
     assert outcome.code == 2
     assert "no link on the way has a rate" in outcome.err
+
+
+def test_the_time_of_requests_is_divided(polypath: Any, tmp_path: Path) -> None:
+    scenario = tmp_path / "asked.toml"
+    scenario.write_text(
+        'duration = "5 s"\n[host.client]\n[host.server]\n'
+        '[link.a]\nends = ["client", "server"]\nrate = "10 Mbps"\ndelay = "20 ms"\n'
+        '[[application]]\nname = "api"\nkind = "request-response"\ntransport = "tcp"\n'
+        'count = 5\nrequest = "200 B"\nresponse = "30 kB"\nthink = "10 ms"\n'
+    )
+    lines = polypath("explain", str(scenario)).out.splitlines()
+    at = lines.index(next(line for line in lines if line.startswith("5 requests; the slowest began at ")))
+    rows = {line.rsplit(maxsplit=3)[0].strip(): line.split() for line in lines[at + 2 : at + 6]}
+    assert set(rows) == {"propagation", "transmission of the answer", "window, pacing, scheduler", "application"}
+    assert rows["application"][-3] == "10.0"
+    (connection,) = json.loads(polypath("explain", str(scenario), "--json").out)["connections"]
+    assert len(connection["requests"]) == 5
+    first = connection["requests"][0]
+    assert sum(
+        first[f"{part}_s"] for part in ("propagation", "transmission", "queue", "loss", "window", "application")
+    ) == (pytest.approx(first["delay_s"]))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Final
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.markup import escape
@@ -17,11 +19,17 @@ from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Runs, Seed, Settings
 from polypath.engines import Options
 from polypath.remedies import Trial
-from polypath.results import Recording, account, metrics, reasons
+from polypath.results import Recording, account, layout, metrics, reasons
 from polypath.results.account import Account
 from polypath.results.metrics import SECOND, Connection
+from polypath.results.wording import counted
 from polypath.scenario import Plan
 
+if TYPE_CHECKING:
+    from polypath.twin.requests import Request
+
+#: Applications that ask and are answered, one request after the other.
+_ASKING: Final = ("request-response", "fetch", "ping-pong")
 _CAPTURES: Final = frozenset((".pcap", ".pcapng", ".cap"))
 #: Charges below this part of what the links could carry have no row.
 _LEAST: Final = 0.001
@@ -69,13 +77,15 @@ def explain(
     Examples: `polypath explain aggregation --run mptcp`, `polypath explain results/mptcp --since 4 --until 6`,
     `polypath explain scenario.toml --set defaults.scheduler=blest --json`.
     """
-    options = Options(account=True)
-    if _is_capture(target):
-        if settings or seed is not None or runs:
-            raise InputError(f"{target} is a capture; --set, --seed and --run are of a lab or a scenario")
-        recording = _of_twin(Path(target), options)
-    else:
-        recording = one_run.recording(target, settings or (), seed, runs or (), options)
+    with TemporaryDirectory(prefix="polypath-explain-") as held:
+        options = Options("hosts", Path(held), account=True)
+        if _is_capture(target):
+            if settings or seed is not None or runs:
+                raise InputError(f"{target} is a capture; --set, --seed and --run are of a lab or a scenario")
+            recording = _of_twin(Path(target), options)
+        else:
+            recording = one_run.recording(target, settings or (), seed, runs or (), options)
+        asked = dict(_requests(recording, Path(held)))
     stretch = (round(since * SECOND), None if until is None else round(until * SECOND))
     found = [
         (each, kept)
@@ -86,10 +96,12 @@ def explain(
         raise InputError(f"{target}: no account was kept; {_why(recording)}")
     trials = {connection.application: _verified(recording, connection, kept, check or 0) for connection, kept in found}
     if as_json:
-        out.verbatim(json.dumps(_data(recording, found, trials if check else None), indent=2) + "\n")
+        out.verbatim(json.dumps(_data(recording, found, asked, trials if check else None), indent=2) + "\n")
     else:
         for connection, kept in found:
             _show(connection, kept)
+            if connection.name in asked:
+                _show_requests(asked[connection.name])
             if check:
                 _show_trials(kept, trials[connection.application])
     return INTERRUPTED if recording.metadata.interrupted else DONE
@@ -184,6 +196,7 @@ def _mb(count: int) -> str:
 def _data(
     recording: Recording,
     found: Sequence[tuple[Connection, Account]],
+    asked: Mapping[str, Sequence[Request]],
     trials: Mapping[int, Sequence[Trial]] | None,
 ) -> dict[str, Any]:
     return {
@@ -192,11 +205,60 @@ def _data(
             {
                 "name": connection.name,
                 **kept.data(),
+                **(
+                    {"requests": [_request(each) for each in asked[connection.name]]}
+                    if connection.name in asked
+                    else {}
+                ),
                 **({} if trials is None else {"verified": [_trial(each) for each in trials[connection.application]]}),
             }
             for connection, kept in found
         ],
     }
+
+
+def _requests(recording: Recording, folder: Path) -> Iterator[tuple[str, Sequence[Request]]]:
+    """The parts of each application's requests, of a run that was made here."""
+    from polypath.twin import requests
+
+    nodes = recording.plan["nodes"]
+    for application in recording.plan["applications"]:
+        if application["work"]["kind"] in _ASKING and application["transport"] in ("tcp", "mptcp"):
+            client, server = (
+                folder / layout.capture(nodes[application[side]]["name"]) for side in ("client", "server")
+            )
+            if client.exists() and server.exists():
+                for each in requests.requests(client, server, application["port"]):
+                    yield application["name"], each.requests
+
+
+def _show_requests(found: Sequence[Request]) -> None:
+    """Where the time of requests went: the mean of all, and the slowest."""
+    from polypath.twin.requests import NAMES, means
+
+    slowest = max(found, key=lambda each: each.parts.total)
+    rows = table("", "mean ms", "share", "slowest ms", numbers=frozenset(("mean ms", "share", "slowest ms")))
+    total = sum(each.parts.total for each in found) / len(found)
+    for name, mean in means(found):
+        if mean > _LEAST * total:
+            rows.add_row(
+                NAMES[name], f"{mean * 1e3:.1f}", f"{mean / total:.1%}", f"{getattr(slowest.parts, name) * 1e3:.1f}"
+            )
+    rows.add_row("[bold]delay[/bold]", f"{total * 1e3:.1f}", "", f"{slowest.parts.total * 1e3:.1f}")
+    out.print(f"{counted(len(found), 'request')}; the slowest began at {slowest.start_s:.4g} s")
+    out.print(rows)
+    late = [each.other_paths_s for each in found if each.other_paths_s > 0]
+    if late:
+        time = f"{sum(late) / len(late) * 1e3:.3g} ms"
+        out.print(
+            f"In {len(late)} of them what went over other paths had been there for {time} when the last bytes came."
+        )
+    out.print()
+
+
+def _request(each: Request) -> dict[str, Any]:
+    parts = {f"{name}_s": value for name, value in asdict(each.parts).items()}
+    return {"start_s": each.start_s, "delay_s": each.parts.total, **parts, "path": each.path}
 
 
 def _trial(each: Trial) -> dict[str, Any]:

@@ -64,6 +64,8 @@ class Way:
     sent_s: Floats
     begin: Ints
     end: Ints
+    #: In the connection's data: the data sequence number, of TCP the sequence number.
+    offset: Ints
     #: Of its frames.
     wire: Floats
     #: When it was known that it had arrived: an arrival, or an acknowledgement's; NaN where it was not.
@@ -196,6 +198,7 @@ def _way(
         sent_s=sent_s,
         begin=begin,
         end=end,
+        offset=data.select(pl.coalesce("dsn", "seq"))["dsn"].to_numpy().astype(np.int64),
         wire=wire,
         told_s=told_s,
         queued_s=queued_s,

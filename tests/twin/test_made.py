@@ -74,3 +74,27 @@ def test_a_capture_without_a_connection_is_an_error(captured: Captured, tmp_path
         make(files, "x")
     recording = capture.trace(files, segments=True).recording
     assert recording.table("connection_ends").height == 1
+
+
+def test_a_stream_of_blocks_is_one(captured: Captured) -> None:
+    for hosts in (("client",), ("server",), ("client", "server")):
+        work = 'kind = "stream"\nrate = "1 Mbps"\nblock = "25 kB"\nduration = "5 s"'
+        asked = make(captured(*hosts, work=work)).pattern
+        assert asked.kind == "stream"
+        assert asked.settings["block"] == "25000 B"
+        assert float(str(asked.settings["rate"]).split()[0]) == pytest.approx(1, rel=0.02)
+        assert float(str(asked.settings["duration"]).split()[0]) == pytest.approx(5, abs=0.3)
+
+
+def test_questions_as_long_as_answers_are_requests(captured: Captured) -> None:
+    work = 'kind = "ping-pong"\nsize = "400 B"\ncount = 30'
+    for hosts in (("client",), ("server",), ("client", "server")):
+        asked = make(captured(*hosts, work=work)).pattern
+        assert (asked.kind, asked.settings["count"]) == ("request-response", 30)
+        assert asked.settings["request"] == asked.settings["response"] == "400 B"
+
+
+def test_two_way_bulk_is_no_request(captured: Captured) -> None:
+    made = make(captured("client", work='kind = "bulk"\nsize = "1 MB"\nreverse_size = "1 MB"'))
+    assert made.pattern.kind == "bulk"
+    assert made.pattern.note.endswith("bytes that went the other way are left out")

@@ -22,6 +22,8 @@ _TRAINS: Final = (16, 8, 4, 2)
 _WAITING: Final = 2.5
 #: Pairs: at most so many packets arrive at once, so many pairs have one rate, within this ratio.
 _FEW, _MANY, _BESIDE = 3, 6, 1.03
+#: Packets that were sent within this part of the time between their arrivals waited for one another.
+_CLOSER: Final = 0.7
 #: A queue that holds a packet for less than this may be the clock's grain.
 _GRAIN_S: Final = 0.002
 _ACK: Final = ETHERNET + IPV4 + TCP + TIMESTAMPS
@@ -109,10 +111,12 @@ def _rate(ways: Sequence[Way]) -> Value | None:
 
 
 def _pairs(way: Way) -> Floats:
-    """Bits a second between each two arrivals of at most a few packets."""
+    """Bits a second between each two arrivals of at most a few packets, if these were sent closer than they came."""
     times, wire, _, broken = way.arrivals
-    few = (wire[1:] <= _FEW * way.wire.max()) & ~broken[1:]
-    return np.asarray((wire[1:] * 8 / np.diff(times))[few], dtype=np.float64)
+    gaps = np.diff(times)
+    close = np.diff(way.departures) < _CLOSER * gaps
+    few = (wire[1:] <= _FEW * way.wire.max()) & ~broken[1:] & close
+    return np.asarray((wire[1:] * 8 / gaps)[few], dtype=np.float64)
 
 
 def _highest(rates: Floats) -> Value | None:

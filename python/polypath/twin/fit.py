@@ -112,7 +112,7 @@ def _of(path: Path, start: float, last: float) -> Seen:
 
 def rtt_p95_s(of: Sequence[Seen]) -> float:
     """Of all segments of all paths."""
-    found = np.concatenate([each.rtt_s for each in of])
+    found = np.concatenate([np.zeros(0), *(each.rtt_s for each in of)])
     return float(np.quantile(found, 0.95)) if found.size else 0.0
 
 
@@ -173,7 +173,7 @@ class Fitter:
         count = (seeds or _SEEDS) if self._is_random else 1
         for seed in range(1, count + 1):
             if (text, seed) not in self._runs:
-                self._runs[text, seed] = seen(*self.run(text, seed))
+                self._runs[text, seed] = self._seen(text, seed)
                 if self._told is not None:
                     self._told(len(self._runs))
         runs = tuple(self._runs[text, seed] for seed in range(1, count + 1))
@@ -204,10 +204,18 @@ class Fitter:
         size = round(window / _WINDOW_PART)
         text = written(self.found, self.pattern, Choice("cubic", receive_buffer=size), self.seconds)
         twin, _ = self.run(text, 1)
-        return size if twin.window_bytes is None else round(size * window / twin.window_bytes[1])
+        offered = None if twin is None else twin.window_bytes
+        return size if offered is None else round(size * window / offered[1])
 
-    def run(self, text: str, seed: int) -> tuple[Network, Recording]:
-        """The twin's capture, made at the same places. Raises ScenarioError, EngineError."""
+    def _seen(self, text: str, seed: int) -> tuple[Seen, ...]:
+        twin, recording = self.run(text, seed)
+        return () if twin is None else seen(twin, recording)
+
+    def run(self, text: str, seed: int) -> tuple[Network | None, Recording]:
+        """The twin's capture, made at the same places; its network if it carried data.
+
+        Raises ScenarioError, EngineError.
+        """
         place = self.found.paths[0].ways[0].place
         sender = self.found.paths[0].sender
         hosts = {
@@ -223,10 +231,7 @@ class Fitter:
             engines.get("sim").run(plan, Options("hosts", folder))
             files = [folder / f"{host}.pcapng" for host in hosts]
             recording = capture.trace(files, segments=True).recording
-        twin = network(recording, None, both_ends=place is Place.BOTH)
-        if twin is None:
-            raise engines.EngineError("the twin carried no data")
-        return twin, recording
+        return network(recording, None, both_ends=place is Place.BOTH), recording
 
 
 def fit(fitter: Fitter) -> Trial:

@@ -160,6 +160,9 @@ def _notes(found: Network) -> Iterator[str]:
     if found.other_bytes:
         others = f"other connections, {found.other_bytes / 1e6:.4g} MB, are left out"
         yield f"{others}; a rate is what they left to {found.name}"
+    sources = {path.source for path in found.paths}
+    if 1 < len(sources) < len(found.paths):
+        yield "paths share addresses, and perhaps links; in the twin each has a link of its own"
     for told in _TOLD:
         if names := [path.name for path in found.paths if told.holds(path)]:
             yield f"{', '.join(names)}: {told.note}"

@@ -79,8 +79,9 @@ class Network:
 
     @property
     def trip_s(self) -> float | None:
-        """The least round trip, of the first path that tells one."""
-        return next((2 * path.estimate.delay_s.value for path in self.paths if path.estimate.delay_s), None)
+        """The least round trip of all paths."""
+        known = [2 * path.estimate.delay_s.value for path in self.paths if path.estimate.delay_s is not None]
+        return min(known, default=None)
 
 
 def network(recording: Recording, connection: str | None, *, both_ends: bool) -> Network | None:

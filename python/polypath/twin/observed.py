@@ -104,6 +104,16 @@ class Way:
         return times, wire, np.where(np.isinf(queued), np.nan, queued), broken
 
     @property
+    def departures(self) -> Floats:
+        """When the last of the segments of each of these times came to the queue."""
+        known = np.isfinite(self.told_s)
+        order = np.argsort(self.told_s[known], kind="stable")
+        _, first = np.unique(self.told_s[known][order], return_index=True)
+        if not first.size:
+            return np.zeros(0)
+        return np.asarray(np.maximum.reduceat(self.enters_s[known][order], first), dtype=np.float64)
+
+    @property
     def _after_loss(self) -> Flags:
         return np.concatenate(([False], self.lost[:-1])) | self.lost
 

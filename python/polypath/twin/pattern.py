@@ -15,6 +15,10 @@ from polypath.twin.observed import NS, Place, Way
 
 #: A request is at most this part of what answers it.
 _REQUEST: Final = 0.2
+#: Requests that are as long as their answers are some, and each side waits for nearly all of its way.
+_SEVERAL, _NEARLY = 3, 0.8
+#: A sender pauses for so many round trips. A stream has so many blocks, and is busy for less than this part of it.
+_PAUSE, _MANY_BLOCKS, _BUSY = 1.5, 5, 0.7
 #: A shorter time before an answer is what its first packets take.
 _THINKS_S: Final = 0.005
 
@@ -76,19 +80,70 @@ def pattern(recording: Recording, connection: int, ways: Sequence[Way], trip_s: 
     asking = [each for each in found if each.side == "client"]
     answers = [each for each in found if each.side == "server"]
     asked, answered = sum(each.bytes for each in asking), sum(each.bytes for each in answers)
-    if answers and asking and asked <= _REQUEST * answered and found[0].side == "client":
-        return _requests(found, asking, answers, ways, trip_s)
+    if answers and asking and found[0].side == "client":
+        few = asked <= _REQUEST * answered
+        if few or (len(asking) >= _SEVERAL and _alternate(found, ways, trip_s)):
+            return _requests(found, asking, answers, ways, trip_s)
     reverse = answered > asked
+    started = ends["start_ns"] / NS
     note = ""
     if min(asked, answered) > 0.02 * max(asked, answered):
         note = f"{min(asked, answered):,} bytes that went the other way are left out"
     settings: dict[str, str | int | bool] = {"reverse": True} if reverse else {}
-    started = ends["start_ns"] / NS
+    blocks = _blocks([way for way in ways if way.side == ("server" if reverse else "client")], trip_s)
+    if blocks is not None:
+        seconds = max(0.001, ends["last_byte_ns"] / NS - started if ends["last_byte_ns"] is not None else trip_s)
+        size, rate = blocks
+        settings |= {
+            "rate": f"{rate / 1e6:.6g} Mbps",
+            "block": f"{size} B",
+            "duration": f"{seconds + size * 8 / rate:.6g} s",
+        }
+        return Pattern(lasts=False, kind="stream", settings=settings, note=note)
     if ends["end_ns"] is not None:
         settings["size"] = f"{max(asked, answered)} B"
     else:
         settings["duration"] = f"{max(0.001, recording.metadata.end_ns / NS - started):.6g} s"
     return Pattern(lasts="duration" in settings, kind="bulk", settings=settings, note=note)
+
+
+def _between(ways: Sequence[Way], trip_s: float) -> float:
+    """What a capture has of a request's way there and of its answer's way back."""
+    way = ways[0]
+    at_client = Place.RECEIVER if way.side == "server" else Place.SENDER
+    if way.place in (Place.BOTH, Place.BETWEEN):
+        return trip_s / 2
+    return trip_s if way.place is at_client else 0.0
+
+
+def _alternate(found: Sequence[Turn], ways: Sequence[Way], trip_s: float) -> bool:
+    """Whether each side waits for the other, as it does not where both send at once."""
+    gaps: dict[str, list[float]] = {"client": [], "server": []}
+    for before, after in pairwise(found):
+        gaps[after.side].append(after.start_s - before.end_s)
+    least = {"server": _between(ways, trip_s), "client": trip_s - _between(ways, trip_s)}
+    return all(np.median(gaps[side]) >= _NEARLY * least[side] for side in gaps)
+
+
+def _blocks(ways: Sequence[Way], trip_s: float) -> tuple[int, float] | None:
+    """Bytes of a block and the rate in bits a second, of a sender that pauses between blocks; None if it does not."""
+    if not ways:
+        return None
+    first = [np.diff(np.maximum.accumulate(way.end), prepend=0) > 0 for way in ways]
+    sent = np.concatenate([way.sent_s[new] for way, new in zip(ways, first, strict=True)])
+    size = np.concatenate([(way.end - way.begin)[new] for way, new in zip(ways, first, strict=True)])
+    order = np.argsort(sent, kind="stable")
+    sent, size = sent[order], size[order]
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(sent) > _PAUSE * trip_s) + 1))
+    if starts.size < _MANY_BLOCKS:
+        return None
+    blocks = np.add.reduceat(size, starts)
+    ends = np.concatenate((starts[1:], [sent.size])) - 1
+    busy = float((sent[ends] - sent[starts] + trip_s).sum())
+    lasted = float(sent[starts[-1]] - sent[0])
+    if busy > _BUSY * lasted:
+        return None
+    return int(np.median(blocks)), float(blocks[:-1].sum()) * 8 / lasted
 
 
 def _told_s(turn: Turn, ways: Sequence[Way]) -> float:
@@ -105,8 +160,7 @@ def _requests(
     pairs = list(pairwise(found))
     slept = [after.start_s - _told_s(before, answering) for before, after in pairs if after.side == "client"]
     thought = [after.start_s - before.end_s for before, after in pairs if after.side == "server"]
-    # What a capture has of the request's way there and of the answer's way back.
-    between = {Place.RECEIVER: trip_s, Place.SENDER: 0.0}.get(answering[0].place, trip_s / 2)
+    between = _between(ways, trip_s)
     settings: dict[str, str | int | bool] = {
         "count": len(asking),
         "request": f"{round(float(np.median([each.bytes for each in asking])))} B",

@@ -111,3 +111,14 @@ def test_the_time_of_requests_is_divided(polypath: Any, tmp_path: Path) -> None:
     assert sum(
         first[f"{part}_s"] for part in ("propagation", "transmission", "queue", "loss", "window", "application")
     ) == (pytest.approx(first["delay_s"]))
+
+
+def test_what_has_no_account_is_named(polypath: Any, tmp_path: Path) -> None:
+    scenario = tmp_path / "beside.toml"
+    scenario.write_text(
+        'duration = "2 s"\n[host.client]\n[host.server]\n'
+        '[link.a]\nends = ["client", "server"]\nrate = "10 Mbps"\ndelay = "20 ms"\n'
+        '[[application]]\nname = "file"\nkind = "bulk"\ntransport = "tcp"\n'
+        '[[application]]\nname = "noise"\nkind = "cbr"\nrate = "2 Mbps"\n'
+    )
+    assert polypath("explain", str(scenario)).out.splitlines()[-1] == "without an account: noise (UDP)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,10 +24,13 @@ from polypath.results.account import Account
 from polypath.results.metrics import SECOND, Connection
 from polypath.results.wording import counted
 from polypath.scenario import Plan
+from polypath.scenario.traffic import TRANSPORTS
 
 if TYPE_CHECKING:
     from polypath.twin.requests import Request
 
+#: Connections without an account that are named.
+_NAMED: Final = 6
 #: Applications that ask and are answered, one request after the other.
 _ASKING: Final = ("request-response", "fetch", "ping-pong")
 _CAPTURES: Final = frozenset((".pcap", ".pcapng", ".cap"))
@@ -104,6 +107,7 @@ def explain(
                 _show_requests(asked[connection.name])
             if check:
                 _show_trials(kept, trials[connection.application])
+        _show_others(recording, {connection.application for connection, _ in found})
     return INTERRUPTED if recording.metadata.interrupted else DONE
 
 
@@ -162,6 +166,15 @@ def _show(connection: Connection, kept: Account) -> None:
         moment = f"most of all at {each.worst_ns / SECOND:.4g} s"
         out.print(f"{reasons.share(kept, each):.0%}: {escape(reasons.sentence(each))}; {moment}.")
     out.print()
+
+
+def _show_others(recording: Recording, shown: Set[int]) -> None:
+    """Names those of which no account was kept."""
+    others = [each for each in metrics.connections(recording) if each.application not in shown]
+    if others:
+        named = ", ".join(f"{each.name} ({TRANSPORTS.get(each.transport, each.transport)})" for each in others[:_NAMED])
+        more = ", .." if len(others) > _NAMED else ""
+        out.print(f"without an account: {escape(named)}{more}")
 
 
 def _verified(recording: Recording, connection: Connection, kept: Account, number: int) -> list[Trial]:

@@ -122,6 +122,7 @@ def test_a_lab_runs_in_the_kernels_profile_with_what_it_sets_itself() -> None:
         scenario = next(one for one in chosen.runs if one.name == run).of(chosen.scenario())
         nodes = fidelity_labs.in_the_kernels_profile(scenario).plan().data["nodes"]
         stack = next(each for each in nodes if each["name"] == host)["stack"]
+        assert "slow_start" not in stack
         return {kind: stack[kind]["name"] for kind in ("scheduler", "path_manager", "congestion")}
 
     kernel = {"scheduler": "linux", "path_manager": "fullmesh", "congestion": "cubic"}
@@ -131,6 +132,7 @@ def test_a_lab_runs_in_the_kernels_profile_with_what_it_sets_itself() -> None:
     assert stack_of("scheduler-reqres", "mixed", "server") == kernel | {"scheduler": "roundrobin"}
     assert stack_of("path-manager-one-path", "ndiffports") == kernel | {"path_manager": "ndiffports"}
     assert stack_of("blest", "wlan-3g") == kernel | {"congestion": "olia"}
+    assert stack_of("links-sweep", "reno") == kernel | {"congestion": "reno"}
 
 
 def test_labs_are_compared_run_by_run(

@@ -45,7 +45,7 @@ pub use sending::{Sending, Standing};
 pub use sessions::Sessions;
 pub use settings::{
     AckFrequency, AckPath, Buffer, Choice, Config, ControlPath, Keepalive, Limits, MtuProbing,
-    Profile, WindowReduction,
+    Profile, SlowStart, WindowReduction,
 };
 pub use stream::{Blocked, Cause, Level, Waited};
 pub use transmit::{Purpose, Transmit, Tuple};

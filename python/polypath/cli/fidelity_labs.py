@@ -70,8 +70,8 @@ def in_the_kernels_profile(scenario: Scenario) -> Scenario:
     """The first point of the scenario, in the profile `linux`.
 
     What the lab sets itself stays. Without a path manager, or a topology that opens subflows, it has `fullmesh`. Lowest
-    RTT first, which the kernel has not, becomes the kernel's own scheduler. A scenario over QUIC, which the kernel
-    refuses, stays as it is.
+    RTT first and a slow start that counts acknowledgements, which the kernel does not have, become the kernel's own. A
+    scenario over QUIC, which the kernel refuses, stays as it is.
     Raises ScenarioError.
     """
     if scenario.axes:
@@ -86,6 +86,8 @@ def in_the_kernels_profile(scenario: Scenario) -> Scenario:
     for where, stack in stacks.items():
         if stack.scheduler is not None and stack.scheduler.name == "default":
             settings.append(f"{where}.scheduler=linux")
+        if stack.slow_start == "acks":
+            settings.append(f"{where}.slow_start=packets")
     return scenario.with_settings(settings)
 
 
@@ -140,8 +142,9 @@ This page was written by
     polypath compare --labs --markdown docs/fidelity-labs.md
 
 A sweep is compared at its first point. What a lab sets itself stays; without a path manager of its own it has
-`fullmesh`, and lowest RTT first, which the kernel has not, becomes the kernel's own scheduler. So a figure here is not
-the lab's own, which is on [Validation](validation.md): the question is whether both engines answer alike.
+`fullmesh`. Lowest RTT first and a slow start that counts acknowledgements, which the kernel does not have, become the
+kernel's own. So a figure here is not the lab's own, which is on [Validation](validation.md): the question is whether
+both engines answer alike.
 
 Where chance decides a figure, the run is repeated with slightly different delays and start times, the same on both
 engines, and the figure is the mean, with its standard error; `python/polypath/fidelity/labs.toml` lists them.

@@ -73,6 +73,18 @@ choice! {
 }
 
 choice! {
+    /// What widens the window in slow start.
+    #[derive(Default)]
+    SlowStart {
+        /// Each packet that is acknowledged, as in Linux since version 3.13.
+        #[default]
+        Packets = "packets",
+        /// Each acknowledgement, of however many packets (RFC 5681 section 3.1, equation 2), as in earlier kernels.
+        Acks = "acks",
+    }
+}
+
+choice! {
     /// Which path of Multipath QUIC carries an acknowledgement that no data packet takes along (RFC 10069 section 5.1 leaves it open).
     #[derive(Default)]
     AckPath {
@@ -209,6 +221,10 @@ settings! {
         /// threshold at once, so that nothing new leaves until as much has arrived; RFC 6675, RFC 6582).
         #[serde(default, deserialize_with = "or_default")]
         recovery: WindowReduction as Text.only(TCP) = WindowReduction::Proportional,
+        /// What widens the window by a segment in slow start: each of the `packets` that are acknowledged, or each of the `acks`,
+        /// of however many packets (RFC 5681 section 3.1, and Linux before version 3.13). `bbr` has a rule of its own.
+        #[serde(default, deserialize_with = "or_default")]
+        slow_start: SlowStart as Text.only(TCP).seldom() = SlowStart::Packets,
         /// Whether the peer may join at the address and port that a connection began with (flag C, RFC 8684 section 3.1;
         /// net.mptcp.allow_join_initial_addr_port).
         #[serde(default = "allowed")]

@@ -2,7 +2,7 @@
 //!
 //! | rule | test |
 //! |---|---|
-//! | initial window, slow start | `the_initial_window_is_ten_segments`, `slow_start_sends_two_segments_for_each_acknowledged` |
+//! | initial window, slow start | `the_initial_window_is_ten_segments`, `slow_start_sends_two_segments_for_each_acknowledged`, `slow_start_may_count_acknowledgements` |
 //! | window growth needs use | `a_window_that_is_not_used_does_not_grow`, `the_window_shrinks_after_idleness` |
 //! | Nagle with Minshall's change | `nagle_holds_a_second_small_segment`, `a_full_segment_in_flight_does_not_hold_a_small_one`, `without_nagle_small_segments_leave_at_once`, `closing_releases_the_small_rest` |
 //! | cork (TCP_CORK, net/ipv4/tcp_output.c) | `a_corked_rest_waits_for_a_full_segment`, `a_corked_rest_leaves_when_a_timeout_has_passed`, `a_corked_rest_waits_first_for_what_is_in_flight`, `closing_releases_a_corked_rest` |
@@ -11,7 +11,9 @@
 //! | receive window | `the_peers_window_is_respected`, `upstream_follows_a_window_that_shrinks`, `a_window_smaller_than_a_segment_is_used_when_nothing_is_in_flight` |
 //! | zero-window probes | `a_closed_window_is_probed_with_backoff`, `answered_probes_go_on_for_ever`, `unanswered_probes_give_up`, `a_lost_window_update_does_not_stall`, `a_window_that_was_taken_back_may_stay_closed` |
 
-use polypath_transport::{CloseReason, Config, Limit, Manner, Mib, Nanos, Profile, Segment};
+use polypath_transport::{
+    CloseReason, Config, Limit, Manner, Mib, Nanos, Profile, Segment, SlowStart,
+};
 use polypath_wire::tcp::Flags;
 
 use crate::common::script::{Peer, Script};
@@ -34,9 +36,9 @@ fn the_initial_window_is_ten_segments() {
     script.expect_nothing();
 }
 
-#[test]
-fn slow_start_sends_two_segments_for_each_acknowledged() {
-    let mut script = connected(&tcp());
+/// The window after the initial ten segments, of which each acknowledgement has two and brings as many to send as `sent` says.
+fn window_after_five_acknowledgements(config: &Config, sent: usize) -> u32 {
+    let mut script = connected(config);
     script.inject(script.ack(1));
     script.write(1_000_000);
     assert_eq!(script.drain().len(), 10);
@@ -44,9 +46,30 @@ fn slow_start_sends_two_segments_for_each_acknowledged() {
     for acknowledged in 1..=5 {
         script.drain();
         script.inject(script.ack(1 + 2 * acknowledged * MSS));
-        assert_eq!(script.drain().len(), 4);
+        assert_eq!(script.drain().len(), sent);
     }
-    assert_eq!(script.cwnd(), 20);
+    script.cwnd()
+}
+
+#[test]
+fn slow_start_sends_two_segments_for_each_acknowledged() {
+    assert_eq!(window_after_five_acknowledgements(&tcp(), 4), 20);
+}
+
+#[test]
+fn slow_start_may_count_acknowledgements() {
+    for congestion in ["reno", "cubic", "lia", "olia", "vegas"] {
+        let config = Config {
+            slow_start: SlowStart::Acks,
+            congestion: congestion.into(),
+            ..tcp()
+        };
+        assert_eq!(
+            window_after_five_acknowledgements(&config, 3),
+            15,
+            "{congestion}"
+        );
+    }
 }
 
 #[test]

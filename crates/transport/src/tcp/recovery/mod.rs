@@ -24,7 +24,7 @@ use crate::path::Member;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::ranges::RangeSet;
 use crate::seq::{unwrap, wrap};
-use crate::settings::WindowReduction;
+use crate::settings::{SlowStart, WindowReduction};
 use crate::tcp::context::{Context, Options};
 use crate::{EventKind, Mib, Nanos};
 
@@ -377,7 +377,7 @@ impl Socket {
         }
         self.publish(&mut cx.path);
         let limited = self.is_cwnd_limited(&cx.path);
-        let ack = Ack {
+        let mut ack = Ack {
             now: cx.shared.now,
             packets: delivery.packets,
             rtt,
@@ -414,6 +414,9 @@ impl Socket {
             // Duplicate ACKs leave the window alone (RFC 3042), unless they are known to mean reordering (Linux `tcp_may_raise_cwnd`).
             if !published {
                 self.publish(&mut cx.path);
+            }
+            if cx.shared.config.slow_start == SlowStart::Acks && cx.path.in_slow_start() {
+                ack.packets = 1;
             }
             self.congestion.on_ack(&mut cx.path, &ack);
         }

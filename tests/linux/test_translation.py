@@ -344,7 +344,14 @@ def test_an_endpoint_is_an_address_of_its_host_named_once(refusal: Callable[...,
 
 
 def test_settings_that_a_plan_seldom_names_become_files(scenario: Callable[..., Scenario]) -> None:
-    settings = ("allow_join_initial_addr_port=false", "add_addr_timeout=1 s", "close_timeout=3 s", "stale_loss_cnt=9")
+    settings = (
+        "allow_join_initial_addr_port=false",
+        "add_addr_timeout=1 s",
+        "close_timeout=3 s",
+        "stale_loss_cnt=9",
+        "blackhole_timeout=0 s",
+        "syn_retrans_before_tcp_fallback=0",
+    )
     plan = scenario("pair", *(f"host.client.{setting}" for setting in settings)).plan(None).data
     written = translate(plan)[1]["sysctl-n0.sh"]
     for name, value in (
@@ -352,6 +359,8 @@ def test_settings_that_a_plan_seldom_names_become_files(scenario: Callable[..., 
         ("add_addr_timeout", 1),
         ("close_timeout", 3),
         ("stale_loss_cnt", 9),
+        ("blackhole_timeout", 0),
+        ("syn_retrans_before_tcp_fallback", 0),
     ):
         assert f"echo '{value}' > /proc/sys/net/mptcp/{name}" in written
     assert "stale_loss_cnt" not in translate(plan)[1]["sysctl-n1.sh"]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use polypath_trace::frame::{Envelope, FrameBuilder, Mac};
 use polypath_transport::registry::RegistryError;
 use polypath_transport::{
-    Accept, Algorithms, Arrival, Config, Connection, MILLISECOND, Mib, Nanos, Ports, Segment,
-    Sessions, Tuple,
+    Accept, Algorithms, Arrival, BlackHoles, Config, Connection, MILLISECOND, Mib, Nanos, Ports,
+    Segment, Sessions, Tuple,
 };
 use polypath_wire::mptcp::{MpJoin, MptcpOption};
 use polypath_wire::tcp::Flags;
@@ -88,6 +88,7 @@ impl Peer {
             addresses: self.settings.local.iter().map(|&a| (a, false)).collect(),
             mtus: Vec::new(),
             ports: Ports::default(),
+            black_holes: BlackHoles::default(),
             random: Pcg64Mcg::seed_from_u64(self.settings.seed),
             sessions: Sessions::default(),
             isn: None,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use polypath_transport::tcp::refusal;
 use polypath_transport::{
-    Accept, Algorithms, Arrival, CloseReason, Connection, EventKind, Limit, MICROSECOND, NEVER,
-    Nanos, Ports, SECOND, Segment, Sessions, Tuple,
+    Accept, Algorithms, Arrival, BlackHoles, CloseReason, Connection, EventKind, Limit,
+    MICROSECOND, NEVER, Nanos, Ports, SECOND, Segment, Sessions, Tuple,
 };
 use polypath_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::Flags;
@@ -66,6 +66,7 @@ pub(crate) struct Machine {
     pub waiting: Option<Waiting>,
     builder: Builder,
     ports: Ports,
+    black_holes: BlackHoles,
     made: u64,
 }
 
@@ -81,6 +82,7 @@ impl Machine {
             waiting: None,
             builder: Builder::default(),
             ports: Ports::default(),
+            black_holes: BlackHoles::default(),
             made: 0,
         }
     }
@@ -207,6 +209,7 @@ impl Machine {
             addresses: self.host.endpoints(first),
             mtus: Vec::new(),
             ports: self.ports.clone(),
+            black_holes: self.black_holes.clone(),
             random: Pcg64Mcg::new(u128::from(self.made) << 32 | 1),
             sessions: Sessions::default(),
             isn: None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rand_pcg::Pcg64Mcg;
 
 use crate::algorithms::Algorithms;
-use crate::host::Ports;
+use crate::host::{BlackHoles, Ports};
 use crate::path_manager::LocalAddress;
 use crate::sessions::Sessions;
 use crate::settings::Config;
@@ -20,6 +20,8 @@ pub struct Accept {
     /// Longest packets of interfaces that take shorter ones than the host, by address.
     pub mtus: Vec<(IpAddr, u32)>,
     pub ports: Ports,
+    /// Where it found that MP_CAPABLE does not pass.
+    pub black_holes: BlackHoles,
     pub random: Pcg64Mcg,
     /// TLS sessions that it kept; of use where [`Config::resumption`] is set.
     pub sessions: Sessions,

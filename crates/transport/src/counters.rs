@@ -62,6 +62,8 @@ mib! {
     MPTcpExtMPCapableFallbackACK "server fell back: no MP_CAPABLE on the third ACK"
     MPTcpExtMPCapableFallbackSYNACK "client fell back: no MP_CAPABLE on the SYN/ACK"
     MPTcpExtMPCapableSYNTXDrop "client fell back: SYNs with MP_CAPABLE were lost"
+    MPTcpExtMPCapableSYNTXDisabled "client began without MP_CAPABLE: SYNs with it were lost before"
+    MPTcpExtBlackhole "a SYN without MP_CAPABLE was answered after those with it were lost"
     MPTcpExtMPTCPRetrans "bytes' segments sent again on another subflow"
     MPTcpExtMPJoinNoTokenFound "MP_JOIN with an unknown token"
     MPTcpExtMPJoinSynRx "MP_JOIN SYN received"

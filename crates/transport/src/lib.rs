@@ -32,7 +32,7 @@ pub use accept::Accept;
 pub use algorithms::{Algorithms, ConfigError, Foreign};
 pub use counters::{Counters, Mib};
 pub use event::{CloseReason, Event, EventKind};
-pub use host::{Ports, Ways};
+pub use host::{BlackHoles, Ports, Ways};
 pub use mptcp::application::Manner;
 pub use mptcp::connection::{Connection, Kept};
 pub use mptcp::segment::Arrival;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use polypath_net::{Ecn, random};
 use polypath_transport::registry::{Entry, no_parameters};
 use polypath_transport::{
-    Accept, Algorithms, Arrival, CloseReason, Config, Connection, NEVER, Nanos, Ports, Segment,
-    Sessions, Tuple,
+    Accept, Algorithms, Arrival, BlackHoles, CloseReason, Config, Connection, NEVER, Nanos, Ports,
+    Segment, Sessions, Tuple,
 };
 use polypath_wire::tcp::Flags;
 use rand_pcg::rand_core::RngCore;
@@ -67,6 +67,7 @@ impl Proxy {
             addresses: Vec::new(),
             mtus: Vec::new(),
             ports: Ports::default(),
+            black_holes: BlackHoles::default(),
             random: random::stream(random.next_u64(), "proxy", 0, "transport"),
             sessions: Sessions::default(),
             isn: None,

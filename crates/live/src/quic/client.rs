@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 
 use polypath_transport::quic::Connection;
-use polypath_transport::{Accept, CloseReason, Nanos, Ports, Sessions, Tuple};
+use polypath_transport::{Accept, BlackHoles, CloseReason, Nanos, Ports, Sessions, Tuple};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
@@ -101,6 +101,7 @@ impl<'a> Client<'a> {
             addresses: settings.from.iter().map(|&it| (it, false)).collect(),
             mtus: Vec::new(),
             ports: Ports::default(),
+            black_holes: BlackHoles::default(),
             random: Pcg64Mcg::seed_from_u64(settings.seed),
             sessions: Sessions::default(),
             isn: None,

@@ -6,7 +6,9 @@ use std::path::{Component, Path, PathBuf};
 
 use polypath_transport::quic::bytes::destination;
 use polypath_transport::quic::{Connection, Greeting, Listener, ResetKey, answer_bytes};
-use polypath_transport::{Accept, Config, NEVER, Nanos, Ports, SECOND, Sessions, Tuple};
+use polypath_transport::{
+    Accept, BlackHoles, Config, NEVER, Nanos, Ports, SECOND, Sessions, Tuple,
+};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -158,6 +160,7 @@ impl Server {
                     addresses: self.addresses.iter().map(|&it| (it, false)).collect(),
                     mtus: Vec::new(),
                     ports: Ports::default(),
+                    black_holes: BlackHoles::default(),
                     random: Pcg64Mcg::seed_from_u64(self.random.next_u64()),
                     sessions: Sessions::default(),
                     isn: None,

@@ -88,6 +88,7 @@ impl Connection {
             addresses: _,
             mtus,
             ports,
+            black_holes,
             mut random,
             sessions: _,
             isn: _,
@@ -100,6 +101,8 @@ impl Connection {
             infinite: None,
             peer_idsn: None,
             client,
+            black_holes,
+            withheld: false,
         };
         let scheduler = algorithms.scheduler(&config)?;
         let path_manager = algorithms.path_manager(&config)?;
@@ -142,7 +145,13 @@ impl Connection {
     pub fn connect(host: Accept, tuple: Tuple, now: Nanos) -> Result<Self, RegistryError> {
         let mut connection = Self::new(host, tuple, true, now)?;
         connection.shared.counters.increment(Mib::TcpActiveOpens);
-        if connection.session.multipath.is_some() {
+        if connection.session.shuns_capable(&connection.shared) {
+            connection
+                .shared
+                .counters
+                .increment(Mib::MPTcpExtMPCapableSYNTXDisabled);
+            connection.fall_back("SYNs with MP_CAPABLE were lost before");
+        } else if connection.session.multipath.is_some() {
             connection
                 .shared
                 .counters

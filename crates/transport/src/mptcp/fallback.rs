@@ -34,12 +34,12 @@ impl Connection {
     /// `mptcp_active_detect_blackhole`).
     pub(super) fn doubt_capable(&mut self, subflow: usize) {
         let socket = &self.subflows[subflow].socket;
-        let enough = self.shared.config.profile.capable_repetitions();
-        if self.session.multipath.is_some()
-            && self.subflows[subflow].join.is_none()
-            && socket.state == State::SynSent
-            && socket.timeouts() == enough
-        {
+        if self.subflows[subflow].join.is_some() || socket.state != State::SynSent {
+            return;
+        }
+        let due = socket.timeouts() == self.shared.config.capable_repetitions();
+        self.session.withheld = due && self.session.multipath.is_some();
+        if self.session.withheld {
             self.shared
                 .counters
                 .increment(Mib::MPTcpExtMPCapableSYNTXDrop);

@@ -161,6 +161,8 @@ impl Connection {
     }
 
     fn take_capable_syn_ack(&mut self, segment: &Segment) {
+        let found = self.session.finds_black_hole(&self.shared);
+        (self.shared.counters).add(Mib::MPTcpExtBlackhole, found.into());
         let Some(multipath) = &mut self.session.multipath else {
             return;
         };
@@ -178,6 +180,7 @@ impl Connection {
                 multipath.set_remote_key(key);
                 multipath.checksum |= capable.checksum_required;
                 multipath.deny_join_initial = capable.deny_join_initial;
+                self.session.black_holes.passed();
                 self.shared
                     .counters
                     .increment(Mib::MPTcpExtMPCapableSYNACKRX);

@@ -7,6 +7,7 @@ use polypath_wire::tcp::Segment;
 
 use super::keys;
 use crate::Mib;
+use crate::host::BlackHoles;
 use crate::settings::Config;
 use crate::tcp::context::{Options, Shared};
 
@@ -130,9 +131,34 @@ pub(super) struct Session {
     /// After a fallback: the peer's initial data sequence number, by which it may still map what it sends.
     pub peer_idsn: Option<u64>,
     pub client: bool,
+    /// Those that the host knows of; of a client.
+    pub black_holes: BlackHoles,
+    /// The last SYN was the first without MP_CAPABLE, after those with it were lost (Linux `mpc_drop`).
+    pub withheld: bool,
 }
 
 impl Session {
+    /// Whether a client leaves MP_CAPABLE out, as its host found that it does not pass (Linux `mptcp_active_should_disable`).
+    pub fn shuns_capable(&self, shared: &Shared) -> bool {
+        let Shared { config, now, .. } = shared;
+        self.multipath.is_some()
+            && config.profile.remembers_black_holes()
+            && (self.black_holes).matter(*now, config.blackhole_timeout_ns)
+    }
+
+    /// The peer answered a SYN without MP_CAPABLE. True: it was the first such SYN, so that a box drops those that have it (Linux
+    /// `subflow_finish_connect`).
+    pub fn finds_black_hole(&self, shared: &Shared) -> bool {
+        let Shared { config, now, .. } = shared;
+        let found = self.withheld
+            && config.profile.remembers_black_holes()
+            && config.blackhole_timeout_ns > 0;
+        if found {
+            self.black_holes.found(*now);
+        }
+        found
+    }
+
     /// The peer has not confirmed MPTCP.
     pub fn is_unconfirmed(&self) -> bool {
         let multipath = self.multipath.as_ref();

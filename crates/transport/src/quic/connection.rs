@@ -92,6 +92,7 @@ impl Connection {
             addresses: _,
             mtus,
             ports,
+            black_holes: _,
             mut random,
             sessions,
             isn: _,

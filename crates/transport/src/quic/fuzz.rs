@@ -15,7 +15,7 @@ use super::received::Codepoint;
 use super::{Transmit, id};
 use crate::accept::Accept;
 use crate::algorithms::Algorithms;
-use crate::host::Ports;
+use crate::host::{BlackHoles, Ports};
 use crate::settings::Config;
 use crate::{CloseReason, MILLISECOND, NEVER, Nanos, SECOND, Sessions, Tuple};
 
@@ -95,6 +95,7 @@ fn host(multipath: bool, address: SocketAddr, seed: u128) -> Accept {
         addresses: vec![(address.ip(), false)],
         mtus: Vec::new(),
         ports: Ports::default(),
+        black_holes: BlackHoles::default(),
         random: Pcg64Mcg::new(seed),
         sessions: Sessions::default(),
         isn: None,

@@ -237,6 +237,14 @@ settings! {
         /// (net.mptcp.close_timeout).
         #[serde(default = "time_wait")]
         close_timeout_ns: Nanos as Time.only(TCP).seldom() = 60 * SECOND,
+        /// How long a client of the profile `linux` leaves out MP_CAPABLE once SYNs with it were lost and one without was answered
+        /// (net.mptcp.blackhole_timeout): twice as long each time that this happens again, at most 64 times; 0: not at all.
+        #[serde(default = "hour")]
+        blackhole_timeout_ns: Nanos as Time.only(TCP).seldom() = 3600 * SECOND,
+        /// How often a SYN is sent again with MP_CAPABLE before it is left out (net.mptcp.syn_retrans_before_tcp_fallback); from 128 on
+        /// it never is. Left out: 2 in the profile `linux`, 3 in the others.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        syn_retrans_before_tcp_fallback: Option<u32> as Integer.at_most(255).only(TCP).seldom() = None,
         /// After how many periods of the connection's timer without a sign of its peer a subflow takes no more data in the profile
         /// `linux` (net.mptcp.stale_loss_cnt); 0: after none.
         #[serde(default = "stale_losses")]
@@ -284,6 +292,14 @@ settings! {
     }
 }
 
+impl Config {
+    /// How often a SYN is sent again with MP_CAPABLE, before the client goes on without it.
+    pub(crate) fn capable_repetitions(&self) -> u32 {
+        let asked = self.syn_retrans_before_tcp_fallback;
+        asked.unwrap_or_else(|| self.profile.capable_repetitions())
+    }
+}
+
 fn allowed() -> bool {
     true
 }
@@ -296,6 +312,10 @@ fn longest_timeout() -> Nanos {
 /// Linux `TCP_TIMEWAIT_LEN`.
 fn time_wait() -> Nanos {
     60 * SECOND
+}
+
+fn hour() -> Nanos {
+    3600 * SECOND
 }
 
 fn stale_losses() -> u32 {

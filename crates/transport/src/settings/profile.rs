@@ -213,6 +213,11 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether a host whose SYNs with MP_CAPABLE were lost leaves that out of later connections for a while (Linux `mptcp_active_disable`).
+    pub(crate) fn remembers_black_holes(self) -> bool {
+        self == Self::Linux
+    }
+
     /// How often a SYN is sent again with MP_CAPABLE, before the client goes on without it, as a box on its path may drop what has the option: RFC
     /// 8684 section 3.1 leaves the number open (Linux `syn_retrans_before_tcp_fallback`, mptcp.org `mptcp_syn_retries`).
     pub(crate) fn capable_repetitions(self) -> u32 {

@@ -11,7 +11,9 @@ pub mod script;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use polypath_transport::{Accept, Algorithms, Config, Nanos, Ports, Profile, Sessions, Tuple};
+use polypath_transport::{
+    Accept, Algorithms, BlackHoles, Config, Nanos, Ports, Profile, Sessions, Tuple,
+};
 use rand_pcg::Pcg64Mcg;
 
 pub use pair::{Fate, Link, Pair, Side};
@@ -58,6 +60,7 @@ pub fn host(config: &Config, addresses: Vec<IpAddr>, seed: u128) -> Accept {
             .collect(),
         mtus: Vec::new(),
         ports: Ports::default(),
+        black_holes: BlackHoles::default(),
         random: Pcg64Mcg::new(seed | 1),
         sessions: Sessions::default(),
         isn: None,

@@ -23,7 +23,7 @@ _MTU_PROBING: Final = {"off": 0, "black-hole": 1, "on": 2}
 def _seconds(period: int) -> int:
     """As the kernel has it in a file; raises EngineError."""
     if period % 1_000_000_000:
-        raise EngineError(f"Linux takes whole seconds, not {period / 1e9:g} s, for add_addr_timeout and close_timeout")
+        raise EngineError(f"Linux takes whole seconds, not {period / 1e9:g} s, for timeouts of net.mptcp")
     return period // 1_000_000_000
 
 
@@ -33,6 +33,8 @@ _SELDOM: Final[Mapping[str, tuple[str, Callable[[Any], int]]]] = {
     "add_addr_timeout_ns": ("add_addr_timeout", _seconds),
     "close_timeout_ns": ("close_timeout", _seconds),
     "stale_loss_cnt": ("stale_loss_cnt", int),
+    "blackhole_timeout_ns": ("blackhole_timeout", _seconds),
+    "syn_retrans_before_tcp_fallback": ("syn_retrans_before_tcp_fallback", int),
 }
 
 #: What the rest of the transport's settings becomes here, of a route, an interface or a socket.

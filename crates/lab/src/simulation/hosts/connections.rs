@@ -134,6 +134,7 @@ impl Hosts {
                 .collect(),
             mtus: host.mtus.clone(),
             ports: host.ports.clone(),
+            black_holes: host.black_holes.clone(),
             sessions: host.sessions.clone(),
             random: random::stream(
                 self.plan.seed,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use polypath_transport::{Counters, Ports, Sessions};
+use polypath_transport::{BlackHoles, Counters, Ports, Sessions};
 
 use super::interfaces::Interfaces;
 use crate::plan::Plan;
@@ -11,6 +11,7 @@ use crate::plan::Plan;
 #[derive(Default)]
 pub(super) struct Host {
     pub ports: Ports,
+    pub black_holes: BlackHoles,
     /// TLS sessions of QUIC.
     pub sessions: Sessions,
     pub interfaces: Interfaces,

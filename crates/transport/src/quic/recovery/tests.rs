@@ -9,7 +9,7 @@ use super::*;
 use crate::accept::Accept;
 use crate::algorithms::Algorithms;
 use crate::congestion::{self, CongestionControl};
-use crate::host::Ports;
+use crate::host::{BlackHoles, Ports};
 use crate::path::{Member, Pacer, RateSample};
 use crate::quic::listener::{Greeting, Listener};
 use crate::quic::received::Codepoint;
@@ -85,6 +85,7 @@ fn host(address: SocketAddr, seed: u128) -> Accept {
         addresses: vec![(address.ip(), false)],
         mtus: Vec::new(),
         ports: Ports::default(),
+        black_holes: BlackHoles::default(),
         random: Pcg64Mcg::new(seed),
         sessions: Sessions::default(),
         isn: None,

@@ -187,6 +187,21 @@ def test_a_queue_in_packets_is_serialised_packet_by_packet(scenario: Callable[..
     assert child.endswith("netem limit 101 rate 20000000bit")
 
 
+def test_what_a_distribution_spreads_is_a_microsecond_at_least(scenario: Callable[..., Scenario]) -> None:
+    """tc refuses less."""
+
+    def delay(delay_ns: int, jitter_ns: int) -> str:
+        data = scenario("pair").plan(None).data
+        data["links"][0]["forward"] |= {"delay_ns": delay_ns, "jitter_ns": jitter_ns}
+        netem = next(line for line in translate(data)[1]["shape.batch"].splitlines() if " netem " in line)
+        return netem.split(" delay ")[1].split(" rate ")[0]
+
+    assert delay(584_152, 727) == "584.152us 1.000us distribution normal"
+    assert delay(400, 727) == "1.000us 1.000us distribution normal"
+    assert delay(2_000, 1_500) == "2.000us 1.500us distribution normal"
+    assert delay(400, 0).startswith("0.400us")
+
+
 def test_a_bucket_holds_no_more_than_the_longest_packet_that_is_sent(scenario: Callable[..., Scenario]) -> None:
     """What it holds leaves at once: of TCP the most that both ends take, though one of them could send more."""
 

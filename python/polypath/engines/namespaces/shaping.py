@@ -17,6 +17,8 @@ Channel = Mapping[str, Any]
 ETHERNET = 14
 #: More packets than are ever under way.
 _UNLIMITED = 1_000_000
+#: In ns: of a delay and of its jitter tc asks for a microsecond at least where they are spread by a distribution.
+_LEAST_SPREAD = 1_000
 #: Sizes of tc have 32 bits.
 _MOST_BYTES = 2**32 - 1
 #: In what pie has its gains: a sixteenth, up to 2.
@@ -81,9 +83,10 @@ def shape(channel: Channel) -> tuple[str, ...]:
 
 
 def _under_way(channel: Channel) -> str:
-    words = [f"limit {_UNLIMITED}", f"delay {_time(channel['delay_ns'])}"]
+    least = _LEAST_SPREAD if channel["jitter_ns"] else 0
+    words = [f"limit {_UNLIMITED}", f"delay {_time(max(channel['delay_ns'], least))}"]
     if channel["jitter_ns"]:
-        words.append(f"{_time(channel['jitter_ns'])} distribution normal")
+        words.append(f"{_time(max(channel['jitter_ns'], least))} distribution normal")
     words.append(_loss(channel))
     for name in ("duplicate", "corrupt", "reorder"):
         if channel[name]:

@@ -208,6 +208,11 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether a DATA_FIN leaves on every subflow at once (Linux `mptcp_check_send_data_fin`), not on one until it has to be repeated.
+    pub(crate) fn finishes_everywhere(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether a connection of which a direction was closed takes no further subflow (Linux `mptcp_is_fully_established`).
     pub(crate) fn joins_while_open(self) -> bool {
         self == Self::Linux

@@ -10,6 +10,7 @@
 //! | what waits in a subflow's queue is filled up to full segments | `small_writes_fill_the_last_segment` |
 //! | a subflow's cork holds the rest, also at the end of the stream | `a_cork_holds_the_rest_in_the_subflows_queue` |
 //! | a connection of which a direction was closed takes no further subflow | `joins_come_too_late_once_a_direction_is_closed` |
+//! | the DATA_FIN leaves on every subflow at once | `the_data_fin_leaves_on_every_subflow` |
 //! | a half-open subflow that is refused releases nothing | `a_refused_join_releases_no_cork` |
 //! | a subflow that the peer opened has no round-trip time without timestamps | `a_join_is_not_timed_without_timestamps` |
 //! | one address is announced at a time | `addresses_are_announced_one_after_the_other` |
@@ -26,6 +27,7 @@ use polypath_transport::{Buffer, Config, EventKind, Mib, Nanos, Profile, Purpose
 use polypath_wire::mptcp::MptcpOption;
 use polypath_wire::tcp::Flags;
 
+use crate::common::pair::Packet;
 use crate::common::script::{Peer, Script};
 use crate::common::{Fate, Link, MS, Pair, SECOND, Side, mptcp};
 use crate::meshed;
@@ -362,6 +364,27 @@ fn a_cork_holds_the_rest_in_the_subflows_queue() {
 }
 
 /// Until the third ACK a join is a request, which the connection knows nothing of (`tcp_check_req`).
+#[test]
+fn the_data_fin_leaves_on_every_subflow() {
+    for (profile, paths) in [(Profile::Linux, vec![0, 1]), (Profile::MptcpOrg, vec![0])] {
+        let config = Config {
+            path_manager: "fullmesh".into(),
+            ..profile.config()
+        };
+        let mut pair = Pair::new(&config, &[10 * MS, 20 * MS]);
+        pair.write(Side::Client, 1_000);
+        pair.run_for(SECOND);
+        assert_eq!(pair.established_subflows(), 2);
+        pair.close(Side::Client);
+        pair.run_for(MS);
+        let finishes = |packet: &&Packet| packet.segment.dss.is_some_and(|dss| dss.data_fin);
+        let sent: Vec<usize> = (pair.sent(Side::Client).filter(finishes))
+            .map(|packet| packet.path)
+            .collect();
+        assert_eq!(sent, paths, "{profile:?}");
+    }
+}
+
 #[test]
 fn a_refused_join_releases_no_cork() {
     let config = Config {

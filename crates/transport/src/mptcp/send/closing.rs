@@ -112,9 +112,9 @@ impl Connection {
         let offset = self.send.written;
         self.send.fin_at = self.shared.now + self.connection_timeout(self.send.fin_count);
         self.send.fin_count += 1;
-        // A side that only received does not know which of its paths failed: a repetition goes on all of them
-        // (net/mptcp/protocol.c `__mptcp_retrans`, `mptcp_send_ack`).
-        if self.send.fin_count > 1 {
+        // A side that only received does not know which of its paths failed: a repetition goes on all of them, and upstream's first, too
+        // (net/mptcp/protocol.c `mptcp_check_send_data_fin`, `__mptcp_retrans`).
+        if self.send.fin_count > 1 || self.shared.config.profile.finishes_everywhere() {
             for subflow in 0..self.subflows.len() {
                 if self.carries_signals(subflow) {
                     self.send_data_fin_on(subflow, offset);

@@ -13,7 +13,7 @@ use super::subflow::Subflow;
 use crate::path_manager::{Action, Departure, Occasion, Pair, RemoteAddress, unused_id};
 use crate::policy::Standing;
 use crate::tcp::State;
-use crate::{CloseReason, EventKind, Mib, NEVER, Nanos, Transmit};
+use crate::{CloseReason, EventKind, Mib, NEVER, Nanos, Purpose, Transmit};
 
 /// An announcement without echo is sent again so often, each time after twice as long (Linux net/mptcp/pm.c `ADD_ADDR_RETRANS_MAX`).
 const REPEATS: u32 = 3;
@@ -242,13 +242,21 @@ impl Connection {
     pub(super) fn attach_unsent(&mut self) {
         for index in self.announcements.take_older()..self.shared.out.len() {
             let Transmit {
-                subflow, segment, ..
+                subflow,
+                segment,
+                purpose,
             } = &self.shared.out[index];
             let joins = self.subflows[*subflow].join.as_ref();
             if segment.flags.contains(Flags::RST) || joins.is_some_and(|join| join.unconfirmed) {
                 continue;
             }
             if segment.seq_len() > 0 {
+                // A repetition finds no way out of an interface that is down before its MSS is computed (`__tcp_retransmit_skb`).
+                let own = &self.subflows[*subflow];
+                let repeated = *purpose == Purpose::Retransmission || own.socket.timeouts() > 0;
+                if repeated && self.policy.addresses().is_down(own.tuple.local.ip()) {
+                    continue;
+                }
                 let lost = self.announcements.take_removal().is_some();
                 (self.shared.counters).add(Mib::MPTcpExtRmAddrTx, lost.into());
                 continue;

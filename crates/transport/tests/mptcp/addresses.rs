@@ -13,7 +13,7 @@
 
 use std::net::IpAddr;
 
-use polypath_transport::{Choice, Config, EventKind, Mib, Profile};
+use polypath_transport::{Choice, Config, Connection, EventKind, Mib, Profile};
 use polypath_wire::mptcp::MptcpOption;
 use polypath_wire::tcp::Flags;
 
@@ -522,6 +522,27 @@ fn an_announcement_without_a_subflow_rides_on_an_acknowledgement() {
     let packet = pair.sent(Side::Server).find(rides).expect("it was told");
     assert_eq!(packet.segment.seq_len(), 0);
     assert_eq!(packet.path, 0);
+}
+
+/// `__tcp_retransmit_skb`: a repetition finds no way out before its MSS is computed, with which a removal would be lost.
+#[test]
+fn a_removal_waits_while_its_interface_is_down() {
+    for (returns, counted) in [(false, 0), (true, 1)] {
+        let mut pair = upstream_meshed("subflow", "none", &[10], 1);
+        pair.hook(|_| Fate::Drop);
+        let up = |up| {
+            move |connection: &mut Connection, now| {
+                connection.set_address_up(client_address(0), up, now);
+            }
+        };
+        pair.act(Side::Client, up(false));
+        pair.run_for(1_500 * MS);
+        if returns {
+            pair.act(Side::Client, up(true));
+        }
+        pair.run_for(SECOND);
+        assert_eq!(pair.counter(Side::Client, Mib::MPTcpExtRmAddrTx), counted);
+    }
 }
 
 /// `tcp_send_fin`

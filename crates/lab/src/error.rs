@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use polypath_net::{ChangeError, ConfigError, NodeId, PrefixError, RouteError, TopologyError};
-use polypath_transport::registry::RegistryError;
+use polypath_settings::RegistryError;
 
 use crate::plan::Plan;
 

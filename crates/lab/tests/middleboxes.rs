@@ -377,7 +377,7 @@ fn bad_parameters_are_refused() {
             "address must be an IP address",
         ),
         ("nat", json!({"address": "10.1.0.1"}), "10.1.0.1 belongs to"),
-        ("split", json!({"bytes": 0}), "bytes must be"),
+        ("split", json!({"bytes": 0}), "'bytes' of split must be"),
     ] {
         let plan = Lab::new(1).with(0, name, parameters).plan().to_string();
         let error = Simulation::new(&plan, CaptureMode::None, None)

@@ -27,7 +27,7 @@ pub enum LiveError {
     #[error("{0}")]
     Settings(#[from] serde_json::Error),
     #[error("{0}")]
-    Algorithm(#[from] polypath_transport::registry::RegistryError),
+    Algorithm(#[from] polypath_transport::RegistryError),
     #[error(transparent)]
     Config(#[from] polypath_transport::ConfigError),
     #[error("{0}")]

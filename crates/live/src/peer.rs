@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use polypath_trace::frame::{Envelope, FrameBuilder, Mac};
-use polypath_transport::registry::RegistryError;
+use polypath_transport::RegistryError;
 use polypath_transport::{
     Accept, Algorithms, Arrival, BlackHoles, Config, Connection, MILLISECOND, Mib, Nanos, Ports,
     Segment, Sessions, Tuple,

@@ -7,9 +7,9 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use polypath_lab::transport::RegistryError;
 use polypath_lab::transport::congestion::CongestionControl;
 use polypath_lab::transport::path_manager::{Action, Occasion, Pair, PathManager, PmView};
-use polypath_lab::transport::registry::RegistryError;
 use polypath_lab::transport::scheduler::{
     self, Carried, Decision, PacketKind, Scheduler, View, candidates_of_class, lowest_rtt, ready,
 };
@@ -134,6 +134,10 @@ impl Scripts {
         self.fate.clone()
     }
 
+    fn knows(choice: &Choice) -> bool {
+        choice.name == NAME
+    }
+
     fn instance(&self, kind: &str, choice: &Choice) -> Result<Py<PyAny>, RegistryError> {
         let parameters = serde_json::Value::Object(choice.parameters.clone()).to_string();
         Python::attach(|py| {
@@ -145,15 +149,11 @@ impl Scripts {
 }
 
 impl Foreign for Scripts {
-    fn knows(&self, choice: &Choice) -> bool {
-        choice.name == NAME
-    }
-
     fn congestion(
         &self,
         choice: &Choice,
     ) -> Option<Result<Box<dyn CongestionControl>, RegistryError>> {
-        self.knows(choice).then(|| {
+        Self::knows(choice).then(|| {
             let object = self.instance("congestion", choice)?;
             let fate = self.fate.clone();
             let made = Python::attach(|py| Controller::new(py, object, fate));
@@ -162,7 +162,7 @@ impl Foreign for Scripts {
     }
 
     fn scheduler(&self, choice: &Choice) -> Option<Result<Box<dyn Scheduler>, RegistryError>> {
-        self.knows(choice).then(|| {
+        Self::knows(choice).then(|| {
             let object = self.instance("scheduler", choice)?;
             Ok(Python::attach(|py| {
                 let has = |name: &str| object.bind(py).hasattr(name).unwrap_or(false);
@@ -182,7 +182,7 @@ impl Foreign for Scripts {
     }
 
     fn path_manager(&self, choice: &Choice) -> Option<Result<Box<dyn PathManager>, RegistryError>> {
-        self.knows(choice).then(|| {
+        Self::knows(choice).then(|| {
             Ok(Box::new(Manager {
                 object: self.instance("path-manager", choice)?,
                 fate: self.fate.clone(),

@@ -1,17 +1,31 @@
 //! What a setting is: its name, unit, bounds, default and text. A table of settings is declared once, with its type; what reads scenarios,
 //! checks them and lists what there is follows from it.
+//!
+//! Three macros declare one. [`model!`] is for a table of a plan, which has every setting; [`algorithm!`] for an algorithm that is chosen by its
+//! name in a [`Registry`], with the settings that are given and the defaults of the others; [`settings!`] for a host's settings.
 
-use serde::Serialize;
+mod given;
+mod registry;
+
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+pub use given::{Given, Group, Lines, Settings};
+pub use registry::{Algorithm, Entry, Registry, RegistryError};
+pub use serde_json;
 
 /// What a parameter is measured in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
     Boolean,
     Integer,
+    /// A list of integers, one at least.
+    Integers,
     Number,
-    /// One of several words.
+    /// One of several words, or any text.
     Text,
+    /// A list of texts.
+    Texts,
     Packets,
     /// A probability.
     Share,
@@ -31,9 +45,12 @@ impl Measure {
     const fn bounds(self) -> (f64, f64) {
         match self {
             Self::Share => (0.0, 1.0),
-            Self::Boolean | Self::Integer | Self::Number | Self::Text => {
-                (f64::NEG_INFINITY, f64::INFINITY)
-            }
+            Self::Boolean
+            | Self::Integer
+            | Self::Integers
+            | Self::Number
+            | Self::Text
+            | Self::Texts => (f64::NEG_INFINITY, f64::INFINITY),
             Self::Time | Self::Depth => (0.0, f64::INFINITY),
             Self::Packets | Self::Rate | Self::Period | Self::Size => (1.0, f64::INFINITY),
         }
@@ -51,13 +68,15 @@ impl Measure {
 }
 
 /// The value of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 #[serde(untagged)]
 pub enum Value {
     Boolean(bool),
     Integer(u64),
+    Integers(&'static [u64]),
     Number(f64),
     Text(&'static str),
+    Texts(&'static [&'static str]),
     /// Left out, and that means something of its own.
     Absent(()),
 }
@@ -65,19 +84,41 @@ pub enum Value {
 impl Value {
     fn number(self) -> Option<f64> {
         match self {
-            Self::Boolean(_) | Self::Text(_) | Self::Absent(()) => None,
+            Self::Boolean(_)
+            | Self::Integers(_)
+            | Self::Text(_)
+            | Self::Texts(_)
+            | Self::Absent(()) => None,
             Self::Integer(value) => Some(value as f64),
             Self::Number(value) => Some(value),
         }
     }
 }
 
-/// The type of a setting.
-pub trait Setting: Copy {
+/// The type of a setting, as it is declared.
+pub trait Typed {
     const REAL: bool = false;
-    /// The words that it may be, where it is a text.
+    /// The words that it may be, where it is one of several.
     const CHOICES: &'static [&'static str] = &[];
+}
 
+impl Typed for bool {}
+impl Typed for u32 {}
+impl Typed for u64 {}
+impl Typed for String {}
+impl Typed for Vec<u32> {}
+
+impl Typed for f64 {
+    const REAL: bool = true;
+}
+
+impl<T: Typed> Typed for Option<T> {
+    const REAL: bool = T::REAL;
+    const CHOICES: &'static [&'static str] = T::CHOICES;
+}
+
+/// The type of a setting that tells its value.
+pub trait Setting: Typed + Copy {
     fn value(self) -> Value;
 }
 
@@ -100,24 +141,19 @@ impl Setting for u64 {
 }
 
 impl Setting for f64 {
-    const REAL: bool = true;
-
     fn value(self) -> Value {
         Value::Number(self)
     }
 }
 
 impl<T: Setting> Setting for Option<T> {
-    const REAL: bool = T::REAL;
-    const CHOICES: &'static [&'static str] = T::CHOICES;
-
     fn value(self) -> Value {
         self.map_or(Value::Absent(()), T::value)
     }
 }
 
 /// A parameter of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Parameter {
     /// That of its field without a unit at its end, unless it is called otherwise.
     pub name: &'static str,
@@ -147,7 +183,7 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    pub const fn new<T: Setting>(
+    pub const fn new<T: Typed>(
         field: &'static str,
         kind: Measure,
         description: &'static str,
@@ -191,6 +227,15 @@ impl Parameter {
         }
     }
 
+    /// Of a number with a fraction.
+    pub const fn within(self, minimum: f64, maximum: f64) -> Self {
+        Self {
+            minimum,
+            maximum,
+            ..self
+        }
+    }
+
     pub const fn above(self, minimum: u64) -> Self {
         Self {
             exclusive: true,
@@ -218,6 +263,18 @@ impl Parameter {
     /// A setting of that alone.
     pub const fn only(self, only: &'static str) -> Self {
         Self { only, ..self }
+    }
+
+    fn holds(&self, model: &'static str, value: f64) -> Result<(), ModelError> {
+        if self.admits(value) {
+            return Ok(());
+        }
+        Err(ModelError::Bounds {
+            model,
+            parameter: self.name,
+            expected: self.expected(),
+            value,
+        })
     }
 
     fn admits(&self, value: f64) -> bool {
@@ -251,23 +308,44 @@ const fn without(field: &'static str, unit: &str) -> &'static str {
 }
 
 /// A model of a registry.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
     pub name: &'static str,
-    #[serde(rename = "description")]
     pub summary: &'static str,
     /// Paper, RFC or kernel file that defines it.
     pub source: &'static str,
+    /// Its own.
     pub parameters: &'static [Parameter],
+    /// Those that it has in common with others.
+    pub groups: &'static [&'static [Parameter]],
 }
 
 impl Model {
+    /// All parameters, its own first.
+    pub fn declared(&self) -> impl Iterator<Item = &'static Parameter> + use<> {
+        let (own, groups) = (self.parameters, self.groups);
+        own.iter().chain(groups.iter().copied().flatten())
+    }
+
     /// Holds the values, in the order of the parameters, against their bounds.
     ///
     /// # Errors
     /// The first value that is out of them.
     pub fn check(&self, values: &[Value]) -> Result<(), ModelError> {
         within_bounds(self.name, self.parameters, values)
+    }
+}
+
+/// As front ends have it.
+impl Serialize for Model {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let declared: Vec<_> = self.declared().collect();
+        let mut entry = serializer.serialize_struct("Model", 4)?;
+        entry.serialize_field("name", self.name)?;
+        entry.serialize_field("description", self.summary)?;
+        entry.serialize_field("source", self.source)?;
+        entry.serialize_field("parameters", &declared)?;
+        entry.end()
     }
 }
 
@@ -281,13 +359,8 @@ pub fn within_bounds(
     values: &[Value],
 ) -> Result<(), ModelError> {
     for (parameter, value) in parameters.iter().zip(values) {
-        if let Some(value) = value.number().filter(|value| !parameter.admits(*value)) {
-            return Err(ModelError::Bounds {
-                model,
-                parameter: parameter.name,
-                expected: parameter.expected(),
-                value,
-            });
+        if let Some(value) = value.number() {
+            parameter.holds(model, value)?;
         }
     }
     Ok(())
@@ -307,6 +380,22 @@ pub enum ModelError {
         model: &'static str,
         less: &'static str,
         greater: &'static str,
+    },
+    #[error("{model} has no parameter '{parameter}'")]
+    Unknown {
+        model: &'static str,
+        parameter: String,
+    },
+    #[error("'{parameter}' of {model} must be given")]
+    Missing {
+        model: &'static str,
+        parameter: &'static str,
+    },
+    #[error("'{parameter}' of {model}: {problem}")]
+    Value {
+        model: &'static str,
+        parameter: &'static str,
+        problem: String,
     },
 }
 
@@ -338,6 +427,7 @@ macro_rules! model {
                 $(.$bound($($limit)?))*
                 $(.or($crate::Value::$kind($default)))?
             ),*],
+            groups: &[],
         };
 
         $(#[doc = $about])+
@@ -355,6 +445,74 @@ macro_rules! model {
             /// Holds every setting against its bounds.
             pub(super) fn within_bounds(&self) -> Result<(), $crate::ModelError> {
                 MODEL.check(&[$($crate::Setting::value(self.$field)),*])
+            }
+        }
+    };
+}
+
+/// An algorithm and its settings, declared together: first its name, text and source, then each setting as in [`model!`]. Behind `..` come groups of
+/// settings that it has in common with others, each a field with its [`Group`] and how the group is declared here. One without settings is
+/// its type's default.
+#[macro_export]
+macro_rules! algorithm {
+    ($name:literal, $summary:literal, $source:literal; $algorithm:ident) => {
+        impl $crate::Settings for $algorithm {
+            const MODEL: $crate::Model = $crate::Model {
+                name: $name,
+                summary: $summary,
+                source: $source,
+                parameters: &[],
+                groups: &[],
+            };
+
+            fn take(_: &$crate::Given) -> Result<Self, $crate::ModelError> {
+                Ok(Self::default())
+            }
+        }
+    };
+    (
+        $name:literal, $summary:literal, $source:literal;
+        $(#[doc = $about:literal])+
+        $config:ident {
+            $(
+                $(#[doc = $text:literal])+
+                $field:ident: $type:ty as $measure:ident $(.$bound:ident($($limit:expr),*))* $(= $kind:ident($default:expr))?
+            ),* $(,)?
+            $(..$group:ident: $shared:ty = $declared:expr),*
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug)]
+        pub struct $config {
+            $(
+                $(#[doc = $text])+
+                pub $field: $type,
+            )*
+            $(pub $group: $shared,)*
+        }
+
+        impl $crate::Settings for $config {
+            const MODEL: $crate::Model = $crate::Model {
+                name: $name,
+                summary: $summary,
+                source: $source,
+                parameters: &[$(
+                    $crate::Parameter::new::<$type>(
+                        stringify!($field),
+                        $crate::Measure::$measure,
+                        concat!($($text),+),
+                    )
+                    $(.$bound($($limit),*))*
+                    $(.or($crate::Value::$kind($default)))?
+                ),*],
+                groups: &[$($declared),*],
+            };
+
+            fn take(given: &$crate::Given) -> Result<Self, $crate::ModelError> {
+                Ok(Self {
+                    $($field: given.take(stringify!($field))?,)*
+                    $($group: <$shared as $crate::Group>::take(given)?,)*
+                })
             }
         }
     };
@@ -447,9 +605,11 @@ macro_rules! choice {
             )+
         }
 
-        impl $crate::Setting for $choice {
+        impl $crate::Typed for $choice {
             const CHOICES: &'static [&'static str] = &[$($word),+];
+        }
 
+        impl $crate::Setting for $choice {
             fn value(self) -> $crate::Value {
                 $crate::Value::Text(match self { $(Self::$name => $word),+ })
             }

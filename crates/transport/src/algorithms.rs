@@ -3,19 +3,15 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use polypath_settings::ModelError;
+use polypath_settings::{ModelError, RegistryError};
 
 use crate::congestion::{self, CongestionControl};
 use crate::path_manager::{self, PASSIVE, PathManager};
-use crate::registry::RegistryError;
-use crate::scheduler::{self, Rescuer, Scheduler};
+use crate::scheduler::{self, Scheduler};
 use crate::settings::{Choice, Config};
 
 /// Makes algorithms that are written elsewhere, for example in Python.
 pub trait Foreign: Debug + Send + Sync {
-    /// Whether a choice is one of its own.
-    fn knows(&self, choice: &Choice) -> bool;
-
     /// The congestion control chosen; nothing where the name is none of its own.
     fn congestion(
         &self,
@@ -70,19 +66,6 @@ impl Algorithms {
         foreign
             .and_then(|foreign| foreign.scheduler(chosen))
             .unwrap_or_else(|| scheduler::REGISTRY.make(&chosen.name, &chosen.parameters))
-    }
-
-    /// What helps a blocked connection: as the scheduler's parameters say, nothing beside one that is written elsewhere.
-    ///
-    /// # Errors
-    /// As [`Algorithms::scheduler`].
-    pub fn rescuer(&self, config: &Config) -> Result<Rescuer, RegistryError> {
-        let chosen = &config.scheduler;
-        let mut foreign = self.foreign.iter();
-        if foreign.any(|foreign| foreign.knows(chosen)) {
-            return Ok(Rescuer::default());
-        }
-        scheduler::rescuer(&chosen.name, &chosen.parameters)
     }
 
     /// # Errors

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use polypath_transport::path::{INFINITE_SSTHRESH, Path};
 use polypath_transport::scheduler::{
     Blocked, Carried, Decision, Head, Next, PacketKind, PathSet, REGISTRY, Rescue, Scheduler, View,
-    rescuer,
 };
 use serde_json::{Map, Value, json};
 
@@ -168,14 +167,14 @@ fn choices_in_fixed_situations() {
     let mut table = String::new();
     for (name, _) in situations() {
         writeln!(table, "{name}").unwrap();
-        for entry in REGISTRY.entries {
+        for scheduler_name in REGISTRY.names() {
             let (_, mut sender) = situations()
                 .into_iter()
                 .find(|(other, _)| *other == name)
                 .unwrap();
-            let mut scheduler = REGISTRY.make(entry.name, &Map::new()).unwrap();
+            let mut scheduler = REGISTRY.make(scheduler_name, &Map::new()).unwrap();
             let choices = sender.run(scheduler.as_mut(), 16);
-            writeln!(table, "  {:20}{choices}", entry.name).unwrap();
+            writeln!(table, "  {scheduler_name:20}{choices}").unwrap();
         }
     }
     insta::assert_snapshot!(table);
@@ -421,8 +420,7 @@ fn rescued(name: &str, parameters: Value) -> Rescue {
         }),
         ..sender.view()
     };
-    let given = parameters.as_object().expect("an object");
-    let mut rescuer = rescuer(name, given).expect("it is registered");
+    let mut rescuer = make(name, parameters).rescuer();
     rescuer.rescue(&view, Blocked::ReceiveWindow)
 }
 
@@ -506,8 +504,7 @@ fn sttf_waits_for_the_path_that_delivers_sooner() {
 #[test]
 fn each_free_path_penalises_once_a_round_trip_of_its_own() {
     let parameters = json!({"opportunistic_retransmission": false, "penalisation": true});
-    let given = parameters.as_object().expect("an object");
-    let mut rescuer = rescuer("default", given).expect("it is registered");
+    let mut rescuer = make("default", parameters).rescuer();
     let mut penalises = |fast_is_full: bool, now: u64| {
         let mut fast = path(10, 10);
         fast.in_flight = if fast_is_full { 10 } else { 0 };

@@ -127,9 +127,9 @@ fn host() -> impl Strategy<Value = Config> {
         let (sack, timestamps, window_scaling, checksum, nagle, ecn, mptcp, autotuning) = switches;
         let (scheduler, controller, manager, profile) = names;
         Config {
-            scheduler: scheduler::REGISTRY.entries[scheduler].name.into(),
-            congestion: congestion::REGISTRY.entries[controller].name.into(),
-            path_manager: path_manager::REGISTRY.entries[manager].name.into(),
+            scheduler: scheduler::REGISTRY.entries[scheduler].model.name.into(),
+            congestion: congestion::REGISTRY.entries[controller].model.name.into(),
+            path_manager: path_manager::REGISTRY.entries[manager].model.name.into(),
             profile: Profile::ALL[profile],
             sack,
             timestamps,

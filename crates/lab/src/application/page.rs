@@ -20,6 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
         summary: "A web page: objects that wait for others, over several connections of HTTP/1.1 or on streams of QUIC",
         source: "RFC 9112 section 9.4; HAR 1.2; Wang et al., NSDI 2013 (dependencies of a page's objects)",
         parameters: &[],
+        groups: &[],
     },
     transports: CONNECTIONS,
 };

@@ -1,89 +1,101 @@
 //! The protocols by which bridges find their tree.
 
-use polypath_switch::spanning_tree::Settings;
-use polypath_transport::registry::{Entry, Parameter, Parameters, Registry, no_parameters};
+use polypath_settings::{
+    Algorithm, Entry, Given, Model, ModelError, Registry, Settings, algorithm,
+};
+use polypath_switch::spanning_tree;
 
-/// A protocol with its parameters; nothing: every port forwards.
-pub(crate) struct Protocol(pub Option<Settings>);
+/// A protocol with its settings; nothing: every port forwards.
+pub(crate) struct Protocol(pub Option<spanning_tree::Settings>);
 
 /// All protocols.
 pub(crate) static REGISTRY: Registry<Protocol> = Registry {
     kind: "spanning-tree",
-    entries: &[RAPID, CLASSIC, NONE],
+    entries: &[
+        Entry::of::<RapidConfig>(),
+        Entry::of::<Classic>(),
+        Entry::of::<Nothing>(),
+    ],
 };
 
-const RAPID: Entry<Protocol> = Entry {
-    name: "rstp",
-    description: "Rapid spanning tree: ports agree with their neighbours, within milliseconds",
-    source: "IEEE 802.1D-2004 clause 17",
-    parameters,
-    make: |parameters| Box::new(Protocol(Some(settings(true, parameters)))),
-};
-
-const CLASSIC: Entry<Protocol> = Entry {
-    name: "stp",
-    description: "Spanning tree: ports wait for timers before they learn and forward",
-    source: "IEEE 802.1D-2004 clause 17.13.4 (Force Protocol Version 0)",
-    parameters,
-    make: |parameters| Box::new(Protocol(Some(settings(false, parameters)))),
-};
-
-const NONE: Entry<Protocol> = Entry {
-    name: "none",
-    description: "No protocol: every port forwards, and a loop multiplies what is flooded",
-    source: "IEEE 802.1D-2004 clause 7",
-    parameters: no_parameters,
-    make: |_| Box::new(Protocol(None)),
-};
-
-/// Ranges and defaults of table 17-1; hello times as 802.1D-1998 let them be set.
-fn parameters() -> Vec<Parameter> {
-    vec![
-        Parameter::integer(
-            "hello_time_s",
-            2,
-            1,
-            10,
-            "seconds between BPDUs of a designated port",
-        ),
-        Parameter::integer(
-            "max_age_s",
-            20,
-            6,
-            40,
-            "seconds, and so bridges, that information of the root lasts",
-        ),
-        Parameter::integer(
-            "forward_delay_s",
-            15,
-            4,
-            30,
-            "seconds before a port learns, and before it forwards, without an agreement",
-        ),
-        Parameter::integer(
-            "hold_count",
-            6,
-            1,
-            10,
-            "most BPDUs that a port sends in a second",
-        ),
-    ]
+// Ranges and defaults of table 17-1; hello times as 802.1D-1998 let them be set.
+algorithm! {
+    "rstp",
+    "Rapid spanning tree: ports agree with their neighbours, within milliseconds",
+    "IEEE 802.1D-2004 clause 17";
+    /// Times of a spanning tree.
+    RapidConfig {
+        /// seconds between BPDUs of a designated port
+        hello_time_s: u32 as Integer.at_least(1).at_most(10) = Integer(2),
+        /// seconds, and so bridges, that information of the root lasts
+        max_age_s: u32 as Integer.at_least(6).at_most(40) = Integer(20),
+        /// seconds before a port learns, and before it forwards, without an agreement
+        forward_delay_s: u32 as Integer.at_least(4).at_most(30) = Integer(15),
+        /// most BPDUs that a port sends in a second
+        hold_count: u32 as Integer.at_least(1).at_most(10) = Integer(6),
+    }
 }
 
-fn settings(rapid: bool, parameters: &Parameters) -> Settings {
-    let time = |name: &str| (parameters.integer(name) * 256) as u16;
-    Settings {
-        rapid,
-        hello_time: time("hello_time_s"),
-        max_age: time("max_age_s"),
-        forward_delay: time("forward_delay_s"),
-        hold_count: parameters.integer("hold_count") as u32,
+impl RapidConfig {
+    fn protocol(&self, rapid: bool) -> Box<Protocol> {
+        let time = |seconds: u32| (seconds * 256) as u16;
+        Box::new(Protocol(Some(spanning_tree::Settings {
+            rapid,
+            hello_time: time(self.hello_time_s),
+            max_age: time(self.max_age_s),
+            forward_delay: time(self.forward_delay_s),
+            hold_count: self.hold_count,
+        })))
+    }
+}
+
+impl Algorithm<Protocol> for RapidConfig {
+    fn make(self) -> Box<Protocol> {
+        self.protocol(true)
+    }
+}
+
+/// The older protocol, with the same settings.
+struct Classic(RapidConfig);
+
+impl Settings for Classic {
+    const MODEL: Model = Model {
+        name: "stp",
+        summary: "Spanning tree: ports wait for timers before they learn and forward",
+        source: "IEEE 802.1D-2004 clause 17.13.4 (Force Protocol Version 0)",
+        ..RapidConfig::MODEL
+    };
+
+    fn take(given: &Given) -> Result<Self, ModelError> {
+        RapidConfig::take(given).map(Self)
+    }
+}
+
+impl Algorithm<Protocol> for Classic {
+    fn make(self) -> Box<Protocol> {
+        self.0.protocol(false)
+    }
+}
+
+algorithm! {
+    "none",
+    "No protocol: every port forwards, and a loop multiplies what is flooded",
+    "IEEE 802.1D-2004 clause 7";
+    Nothing
+}
+
+#[derive(Default)]
+struct Nothing;
+
+impl Algorithm<Protocol> for Nothing {
+    fn make(self) -> Box<Protocol> {
+        Box::new(Protocol(None))
     }
 }
 
 /// What is wrong with times together (clause 17.14): information must not age while it is on its way, and a port must not forward
 /// before the last of it has.
-pub(crate) fn fault(settings: &Settings) -> Option<String> {
+pub(crate) fn fault(settings: &spanning_tree::Settings) -> Option<String> {
     let [hello, age, delay] = [
         settings.hello_time,
         settings.max_age,

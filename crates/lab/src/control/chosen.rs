@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use polypath_net::{ChannelId, Nanos, NodeId, Topology};
+use polypath_settings::RegistryError;
 use polypath_transport::Choice;
-use polypath_transport::registry::RegistryError;
 
 use super::routing::with_last;
 use super::{Asked, Graph, Routing, Standing};

@@ -1,20 +1,26 @@
 //! Equal-cost multipath by a central controller: the flow's hash chooses among all ways of fewest links, as RipL-POX's `hashed` does.
 
 use polypath_net::{ChannelId, NodeId, Topology};
-use polypath_transport::registry::{Entry, no_parameters};
+use polypath_settings::{Algorithm, algorithm};
 
 use super::routing::with_last;
 use super::{Asked, Graph, Routing, Standing};
 
-pub(super) const ENTRY: Entry<dyn Routing> = Entry {
-    name: "hashed",
-    description: "One of the paths with fewest links by a hash of addresses, ports and protocol",
-    source: "RipL-POX, HashedStructuredRouting; RFC 2992",
-    parameters: no_parameters,
-    make: |_| Box::new(Hashed),
-};
+algorithm! {
+    "hashed",
+    "One of the paths with fewest links by a hash of addresses, ports and protocol",
+    "RipL-POX, HashedStructuredRouting; RFC 2992";
+    Hashed
+}
 
-struct Hashed;
+impl Algorithm<dyn Routing> for Hashed {
+    fn make(self) -> Box<dyn Routing> {
+        Box::new(self)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Hashed;
 
 impl Routing for Hashed {
     fn path(

@@ -13,7 +13,7 @@ mod spanning_tree;
 mod spread;
 mod wires;
 
-use polypath_transport::registry::Registry;
+use polypath_settings::{Entry, Registry};
 use serde_json::Map;
 
 pub(crate) use chosen::Chosen;
@@ -28,11 +28,11 @@ pub(crate) use wires::{Due, Wires};
 pub(crate) static REGISTRY: Registry<dyn Routing> = Registry {
     kind: "controller",
     entries: &[
-        hashed::ENTRY,
-        random::ENTRY,
-        shortest_path::ENTRY,
-        spanning_tree::ENTRY,
-        spread::ENTRY,
+        Entry::of::<hashed::Hashed>(),
+        Entry::of::<random::Random>(),
+        Entry::of::<shortest_path::ShortestPath>(),
+        Entry::of::<spanning_tree::SpanningTree>(),
+        Entry::of::<spread::Spread>(),
     ],
 };
 

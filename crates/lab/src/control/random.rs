@@ -1,20 +1,26 @@
 //! A way at random for each new flow.
 
 use polypath_net::{ChannelId, NodeId, Topology, random};
-use polypath_transport::registry::{Entry, no_parameters};
+use polypath_settings::{Algorithm, algorithm};
 
 use super::routing::with_last;
 use super::{Asked, Graph, Routing, Standing};
 
-pub(super) const ENTRY: Entry<dyn Routing> = Entry {
-    name: "random",
-    description: "One of the paths with fewest links at random, drawn for each new flow; in mode proactive for each pair of addresses",
-    source: "RipL-POX, RandomStructuredRouting",
-    parameters: no_parameters,
-    make: |_| Box::new(Random { drawn: 0 }),
-};
+algorithm! {
+    "random",
+    "One of the paths with fewest links at random, drawn for each new flow; in mode proactive for each pair of addresses",
+    "RipL-POX, RandomStructuredRouting";
+    Random
+}
 
-struct Random {
+impl Algorithm<dyn Routing> for Random {
+    fn make(self) -> Box<dyn Routing> {
+        Box::new(self)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Random {
     drawn: u64,
 }
 

@@ -1,20 +1,26 @@
 //! The quickest of the shortest ways for everybody.
 
 use polypath_net::{ChannelId, NodeId, Topology};
-use polypath_transport::registry::{Entry, no_parameters};
+use polypath_settings::{Algorithm, algorithm};
 
 use super::routing::with_last;
 use super::{Asked, Graph, Routing, Standing};
 
-pub(super) const ENTRY: Entry<dyn Routing> = Entry {
-    name: "shortest-path",
-    description: "Of the paths with fewest links the one of least delay, for all flows to a destination",
-    source: "Dijkstra 1959; fast failover: OpenFlow 1.3.5 section 5.6.1",
-    parameters: no_parameters,
-    make: |_| Box::new(ShortestPath),
-};
+algorithm! {
+    "shortest-path",
+    "Of the paths with fewest links the one of least delay, for all flows to a destination",
+    "Dijkstra 1959; fast failover: OpenFlow 1.3.5 section 5.6.1";
+    ShortestPath
+}
 
-struct ShortestPath;
+impl Algorithm<dyn Routing> for ShortestPath {
+    fn make(self) -> Box<dyn Routing> {
+        Box::new(self)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct ShortestPath;
 
 impl Routing for ShortestPath {
     fn path(

@@ -4,20 +4,26 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use polypath_net::{ChannelId, NodeId, Topology};
-use polypath_transport::registry::{Entry, no_parameters};
+use polypath_settings::{Algorithm, algorithm};
 
 use super::routing::with_last;
 use super::{Asked, Graph, Routing, Standing};
 
-pub(super) const ENTRY: Entry<dyn Routing> = Entry {
-    name: "spanning-tree",
-    description: "The path over one spanning tree, whose root is the first switch",
-    source: "IEEE 802.1D-2004 section 17",
-    parameters: no_parameters,
-    make: |_| Box::new(SpanningTree),
-};
+algorithm! {
+    "spanning-tree",
+    "The path over one spanning tree, whose root is the first switch",
+    "IEEE 802.1D-2004 section 17";
+    SpanningTree
+}
 
-struct SpanningTree;
+impl Algorithm<dyn Routing> for SpanningTree {
+    fn make(self) -> Box<dyn Routing> {
+        Box::new(self)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct SpanningTree;
 
 /// From each switch but the root the channel that leads to its parent, and that; the trees of parts that are not joined.
 type Parents = BTreeMap<NodeId, (ChannelId, NodeId)>;

@@ -1,22 +1,27 @@
 //! The subflows of one connection on ways with as few links in common as there can be, by what the handshakes of Multipath TCP tell.
 
 use polypath_net::{ChannelId, NodeId, Topology};
+use polypath_settings::{Algorithm, algorithm};
 use polypath_transport::Segment;
-use polypath_transport::registry::{Entry, no_parameters};
 
 use super::{Asked, Graph, Routing, Standing};
 use crate::spreading::Spreading;
 
-pub(super) const ENTRY: Entry<dyn Routing> = Entry {
-    name: "spread",
-    description: "Paths with as few links in common as can be for the subflows of one connection, which it knows from their handshakes; longer ones, too",
-    source: "RFC 8684 sections 3.1 and 3.2",
-    parameters: no_parameters,
-    make: |_| Box::new(Spread::default()),
-};
+algorithm! {
+    "spread",
+    "Paths with as few links in common as can be for the subflows of one connection, which it knows from their handshakes; longer ones, too",
+    "RFC 8684 sections 3.1 and 3.2";
+    Spread
+}
+
+impl Algorithm<dyn Routing> for Spread {
+    fn make(self) -> Box<dyn Routing> {
+        Box::new(self)
+    }
+}
 
 #[derive(Default)]
-struct Spread {
+pub(super) struct Spread {
     spreading: Spreading,
 }
 

@@ -1,44 +1,32 @@
 //! Changes bytes of the payload and sets the TCP checksum right, as application-level gateways do.
 
-use polypath_transport::registry::{Entry, Parameter};
+use polypath_settings::{Algorithm, algorithm};
 
-use super::work::{Middlebox, Passing, Way, Work};
+use super::work::{self, Middlebox, Passing, Way, Work};
 
-pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
-    name: "alter-payload",
-    description: "Changes bytes in segments' payload, lengths kept, and sets TCP's checksum right",
-    source: "RFC 8684 sections 3.3.1 (DSS checksum) and 3.7 (MP_FAIL)",
-    parameters: || {
-        vec![
-            Parameter::integer(
-                "after",
-                10,
-                0,
-                u64::from(u32::MAX),
-                "segments with payload that it lets by before",
-            ),
-            Parameter::integer(
-                "count",
-                1,
-                1,
-                u64::from(u32::MAX),
-                "segments that it changes",
-            ),
-            Parameter::choice(
-                "direction",
-                &["forward", "backward", "both"],
-                "packets of which direction; forward is from the link's first end to its second",
-            ),
-        ]
-    },
-    make: |parameters| {
+algorithm! {
+    "alter-payload",
+    "Changes bytes in segments' payload, lengths kept, and sets TCP's checksum right",
+    "RFC 8684 sections 3.3.1 (DSS checksum) and 3.7 (MP_FAIL)";
+    /// Settings of changes to the payload.
+    AlterPayloadConfig {
+        /// segments with payload that it lets by before
+        after: u64 as Integer.at_least(0).at_most(u32::MAX as u64) = Integer(10),
+        /// segments that it changes
+        count: u64 as Integer.at_least(1).at_most(u32::MAX as u64) = Integer(1),
+        ..way: Way = work::FORWARD
+    }
+}
+
+impl Algorithm<dyn Middlebox> for AlterPayloadConfig {
+    fn make(self) -> Box<dyn Middlebox> {
         Box::new(AlterPayload {
-            after: parameters.integer("after"),
-            count: parameters.integer("count"),
-            way: Way::of(parameters),
+            after: self.after,
+            count: self.count,
+            way: self.way,
         })
-    },
-};
+    }
+}
 
 struct AlterPayload {
     /// Segments to let by, then to change.

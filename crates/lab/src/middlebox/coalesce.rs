@@ -3,38 +3,36 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use polypath_transport::registry::{Entry, Parameter};
+use polypath_settings::{Algorithm, algorithm};
 use polypath_transport::{MILLISECOND, NEVER, Nanos, Segment};
 use polypath_wire::tcp::Flags;
 
-use super::work::{Middlebox, Passing, Way, Work};
+use super::work::{self, Middlebox, Passing, Way, Work};
 
-pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
-    name: "coalesce",
-    description: "Joins consecutive segments of a flow, with the options of the first",
-    source: "RFC 8684 section 6 (the mapping of what is joined is lost)",
-    parameters: || {
-        vec![
-            Parameter::integer("bytes", 2_920, 2, 65_495, "longest payload that it makes"),
-            Parameter::number(
-                "hold_ms",
-                1.0,
-                0.001,
-                1_000.0,
-                "milliseconds that a segment waits for the next",
-            ),
-            Way::parameter(),
-        ]
-    },
-    make: |parameters| {
+algorithm! {
+    "coalesce",
+    "Joins consecutive segments of a flow, with the options of the first",
+    "RFC 8684 section 6 (the mapping of what is joined is lost)";
+    /// Settings of joining.
+    CoalesceConfig {
+        /// longest payload that it makes
+        bytes: u32 as Integer.at_least(2).at_most(65_495) = Integer(2_920),
+        /// milliseconds that a segment waits for the next
+        hold_ms: f64 as Number.within(0.001, 1_000.0) = Number(1.0),
+        ..way: Way = work::BOTH
+    }
+}
+
+impl Algorithm<dyn Middlebox> for CoalesceConfig {
+    fn make(self) -> Box<dyn Middlebox> {
         Box::new(Coalesce {
-            bytes: parameters.integer("bytes") as u32,
-            hold: (parameters.number("hold_ms") * MILLISECOND as f64) as Nanos,
-            way: Way::of(parameters),
+            bytes: self.bytes,
+            hold: (self.hold_ms * MILLISECOND as f64) as Nanos,
+            way: self.way,
             waiting: BTreeMap::new(),
         })
-    },
-};
+    }
+}
 
 struct Coalesce {
     bytes: u32,

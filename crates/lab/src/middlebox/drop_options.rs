@@ -1,19 +1,25 @@
 //! Drops SYNs for an option, as firewalls do with what they do not know.
 
-use polypath_transport::registry::Entry;
+use polypath_settings::{Algorithm, algorithm};
 use polypath_wire::tcp::Flags;
 
 use super::work::{Middlebox, Passing, Work};
 
-pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
-    name: "drop-options",
-    description: "Drops SYNs that have an option of MPTCP",
-    source: "RFC 8684 sections 3.1 and 6; Honda et al., Is it still possible to extend TCP? (IMC 2011)",
-    parameters: Vec::new,
-    make: |_| Box::new(DropOptions),
-};
+algorithm! {
+    "drop-options",
+    "Drops SYNs that have an option of MPTCP",
+    "RFC 8684 sections 3.1 and 6; Honda et al., Is it still possible to extend TCP? (IMC 2011)";
+    DropOptions
+}
 
-struct DropOptions;
+impl Algorithm<dyn Middlebox> for DropOptions {
+    fn make(self) -> Box<dyn Middlebox> {
+        Box::new(self)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct DropOptions;
 
 impl Middlebox for DropOptions {
     fn pass(&mut self, mut packet: Passing, work: &mut Work<'_>) {

@@ -18,7 +18,7 @@ mod split;
 mod strip_options;
 mod work;
 
-use polypath_transport::registry::Registry;
+use polypath_settings::{Entry, Registry};
 
 pub(crate) use work::{About, Conversation, Middlebox, Passing, Work};
 pub use work::{MiddleboxReport, Tally};
@@ -27,13 +27,13 @@ pub use work::{MiddleboxReport, Tally};
 pub(crate) static REGISTRY: Registry<dyn Middlebox> = Registry {
     kind: "middlebox",
     entries: &[
-        nat::ENTRY,
-        strip_options::ENTRY,
-        drop_options::ENTRY,
-        rewrite_sequence::ENTRY,
-        split::ENTRY,
-        coalesce::ENTRY,
-        alter_payload::ENTRY,
-        proxy::ENTRY,
+        Entry::of::<nat::NatConfig>(),
+        Entry::of::<strip_options::StripOptionsConfig>(),
+        Entry::of::<drop_options::DropOptions>(),
+        Entry::of::<rewrite_sequence::RewriteSequenceConfig>(),
+        Entry::of::<split::SplitConfig>(),
+        Entry::of::<coalesce::CoalesceConfig>(),
+        Entry::of::<alter_payload::AlterPayloadConfig>(),
+        Entry::of::<proxy::Proxy>(),
     ],
 };

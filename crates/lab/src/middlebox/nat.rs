@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use polypath_transport::registry::{Entry, Parameter};
+use polypath_settings::{Algorithm, algorithm, choice};
 use polypath_transport::{Nanos, SECOND};
 
 use super::work::{Middlebox, Passing, Work};
@@ -16,52 +16,45 @@ const IDLE_S: f64 = 7_440.0;
 /// The first port that is given out where the inner one is not kept.
 const FIRST_PORT: u16 = 1_024;
 
-pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
-    name: "nat",
-    description: "Translates addresses and ports of what is behind it; what nobody inside asked for does not get in",
-    source: "RFC 4787 and 5382 (endpoint-independent mapping, address and port-dependent filtering), RFC 5508 section 4 (reports)",
-    parameters: || {
-        vec![
-            Parameter {
-                choices: &[],
-                ..Parameter::choice(
-                    "address",
-                    &[""],
-                    "its address outside; empty: one of 203.0.113.0/24 (RFC 5737)",
-                )
-            },
-            Parameter::choice(
-                "inside",
-                &["first", "second"],
-                "the end of the link that is behind it",
-            ),
-            Parameter::number(
-                "timeout_s",
-                IDLE_S,
-                1.0,
-                1e6,
-                "seconds after which it forgets a flow that is idle (RFC 5382: 7440 at least)",
-            ),
-            Parameter::boolean(
-                "keep_ports",
-                true,
-                "translate to the same port if it is free; off: to ports in turn",
-            ),
-        ]
-    },
-    make: |parameters| {
+algorithm! {
+    "nat",
+    "Translates addresses and ports of what is behind it; what nobody inside asked for does not get in",
+    "RFC 4787 and 5382 (endpoint-independent mapping, address and port-dependent filtering), RFC 5508 section 4 (reports)";
+    /// Settings of address translation.
+    NatConfig {
+        /// its address outside; empty: one of 203.0.113.0/24 (RFC 5737)
+        address: String as Text = Text(""),
+        /// the end of the link that is behind it
+        inside: Side as Text = Text("first"),
+        /// seconds after which it forgets a flow that is idle (RFC 5382: 7440 at least)
+        timeout_s: f64 as Number.within(1.0, 1e6) = Number(IDLE_S),
+        /// translate to the same port if it is free; off: to ports in turn
+        keep_ports: bool as Boolean = Boolean(true),
+    }
+}
+
+choice! {
+    /// An end of a link.
+    Side {
+        First = "first",
+        Second = "second",
+    }
+}
+
+impl Algorithm<dyn Middlebox> for NatConfig {
+    fn make(self) -> Box<dyn Middlebox> {
         Box::new(Nat {
-            text: parameters.text("address").to_owned(),
+            text: self.address,
             address: None,
-            first_inside: parameters.text("inside") == "first",
-            timeout: (parameters.number("timeout_s") * SECOND as f64) as Nanos,
-            keep_ports: parameters.boolean("keep_ports"),
+            first_inside: self.inside == Side::First,
+            timeout: (self.timeout_s * SECOND as f64) as Nanos,
+            keep_ports: self.keep_ports,
             next_port: FIRST_PORT,
             bindings: BTreeMap::new(),
             ports: BTreeMap::new(),
         })
-    },
-};
+    }
+}
 
 /// An address inside, of a protocol.
 type Inner = (Protocol, SocketAddr);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use polypath_net::{Ecn, random};
-use polypath_transport::registry::{Entry, no_parameters};
+use polypath_settings::{Algorithm, algorithm};
 use polypath_transport::{
     Accept, Algorithms, Arrival, BlackHoles, CloseReason, Config, Connection, NEVER, Nanos, Ports,
     Segment, Sessions, Tuple,
@@ -16,29 +16,38 @@ use rand_pcg::rand_core::RngCore;
 use super::work::{Conversation, Middlebox, Passing, Work};
 use crate::flow::{Body, Content, End};
 
-pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
-    name: "proxy",
-    description: "Ends each TCP connection, and relays it over a TCP connection of its own that it opens once the first is there",
-    source: "RFC 8684 section 6; RFC 3135 (split connections); Honda et al., Is it still possible to extend TCP? (IMC 2011)",
-    parameters: no_parameters,
-    make: |_| {
-        let config = Config {
-            mptcp: false,
-            ..Config::default()
-        };
-        Box::new(Proxy {
-            config: Arc::new(config),
-            relays: Vec::new(),
-            known: BTreeMap::new(),
-        })
-    },
-};
+algorithm! {
+    "proxy",
+    "Ends each TCP connection, and relays it over a TCP connection of its own that it opens once the first is there",
+    "RFC 8684 section 6; RFC 3135 (split connections); Honda et al., Is it still possible to extend TCP? (IMC 2011)";
+    Proxy
+}
 
-struct Proxy {
+impl Algorithm<dyn Middlebox> for Proxy {
+    fn make(self) -> Box<dyn Middlebox> {
+        Box::new(self)
+    }
+}
+
+pub(super) struct Proxy {
     config: Arc<Config>,
     relays: Vec<Relay>,
     /// By client and server: the relay.
     known: BTreeMap<(SocketAddr, SocketAddr), usize>,
+}
+
+impl Default for Proxy {
+    fn default() -> Self {
+        let config = Config {
+            mptcp: false,
+            ..Config::default()
+        };
+        Self {
+            config: Arc::new(config),
+            relays: Vec::new(),
+            known: BTreeMap::new(),
+        }
+    }
 }
 
 /// A connection that was cut in two.

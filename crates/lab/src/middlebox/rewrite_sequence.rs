@@ -3,30 +3,31 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use polypath_transport::registry::{Entry, Parameter};
+use polypath_settings::{Algorithm, algorithm};
 use polypath_wire::tcp::{Flags, SackBlocks};
 use rand_pcg::rand_core::RngCore;
 
 use super::work::{Middlebox, Passing, Work};
 
-pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
-    name: "rewrite-sequence",
-    description: "Moves the sequence numbers of each connection by an amount drawn at its SYN",
-    source: "RFC 8684 section 6; Honda et al., Is it still possible to extend TCP? (IMC 2011)",
-    parameters: || {
-        vec![Parameter::boolean(
-            "sack",
-            true,
-            "move SACK blocks too; some that move sequence numbers forget them",
-        )]
-    },
-    make: |parameters| {
+algorithm! {
+    "rewrite-sequence",
+    "Moves the sequence numbers of each connection by an amount drawn at its SYN",
+    "RFC 8684 section 6; Honda et al., Is it still possible to extend TCP? (IMC 2011)";
+    /// Settings of moving.
+    RewriteSequenceConfig {
+        /// move SACK blocks too; some that move sequence numbers forget them
+        sack: bool as Boolean = Boolean(true),
+    }
+}
+
+impl Algorithm<dyn Middlebox> for RewriteSequenceConfig {
+    fn make(self) -> Box<dyn Middlebox> {
         Box::new(RewriteSequence {
-            sack: parameters.boolean("sack"),
+            sack: self.sack,
             moved: BTreeMap::new(),
         })
-    },
-};
+    }
+}
 
 struct RewriteSequence {
     sack: bool,

@@ -1,33 +1,33 @@
 //! Cuts long segments into shorter ones.
 
-use polypath_transport::registry::{Entry, Parameter};
+use polypath_settings::{Algorithm, algorithm};
 use polypath_wire::tcp::Flags;
 
-use super::work::{Middlebox, Passing, Way, Work};
+use super::work::{self, Middlebox, Passing, Way, Work};
 
-pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
-    name: "split",
-    description: "Cuts segments into shorter ones",
-    source: "RFC 8684 sections 3.3.1 and 6 (as segmentation offload does, each piece may carry the same mapping)",
-    parameters: || {
-        vec![
-            Parameter::integer("bytes", 536, 128, 65_535, "longest payload that it lets by"),
-            Parameter::boolean(
-                "copy_options",
-                true,
-                "give every piece the segment's options, not the first alone",
-            ),
-            Way::parameter(),
-        ]
-    },
-    make: |parameters| {
+algorithm! {
+    "split",
+    "Cuts segments into shorter ones",
+    "RFC 8684 sections 3.3.1 and 6 (as segmentation offload does, each piece may carry the same mapping)";
+    /// Settings of cutting.
+    SplitConfig {
+        /// longest payload that it lets by
+        bytes: u32 as Integer.at_least(128).at_most(65_535) = Integer(536),
+        /// give every piece the segment's options, not the first alone
+        copy_options: bool as Boolean = Boolean(true),
+        ..way: Way = work::BOTH
+    }
+}
+
+impl Algorithm<dyn Middlebox> for SplitConfig {
+    fn make(self) -> Box<dyn Middlebox> {
         Box::new(Split {
-            bytes: parameters.integer("bytes") as u32,
-            copy_options: parameters.boolean("copy_options"),
-            way: Way::of(parameters),
+            bytes: self.bytes,
+            copy_options: self.copy_options,
+            way: self.way,
         })
-    },
-};
+    }
+}
 
 struct Split {
     bytes: u32,

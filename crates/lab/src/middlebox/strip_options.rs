@@ -1,38 +1,51 @@
 //! Removes TCP options, as firewalls do with what they do not know.
 
-use polypath_transport::registry::{Entry, Parameter};
+use polypath_settings::{Algorithm, algorithm, choice};
 use polypath_wire::tcp::{Flags, SackBlocks};
 
-use super::work::{Middlebox, Passing, Way, Work};
+use super::work::{self, Middlebox, Passing, Way, Work};
 
-pub(super) const ENTRY: Entry<dyn Middlebox> = Entry {
-    name: "strip-options",
-    description: "Removes TCP options from segments",
-    source: "RFC 8684 sections 3.7 and 6; Honda et al., Is it still possible to extend TCP? (IMC 2011)",
-    parameters: || {
-        vec![
-            Parameter::choice(
-                "on",
-                &["all", "syn", "data"],
-                "segments of which it removes them: all, those with SYN, or those without",
-            ),
-            Parameter::choice(
-                "options",
-                &["mptcp", "all"],
-                "those of MPTCP, or all but the maximum segment size",
-            ),
-            Way::parameter(),
-        ]
-    },
-    make: |parameters| {
+algorithm! {
+    "strip-options",
+    "Removes TCP options from segments",
+    "RFC 8684 sections 3.7 and 6; Honda et al., Is it still possible to extend TCP? (IMC 2011)";
+    /// Settings of removing.
+    StripOptionsConfig {
+        /// segments of which it removes them: all, those with SYN, or those without
+        on: Segments as Text = Text("all"),
+        /// those of MPTCP, or all but the maximum segment size
+        options: Removed as Text = Text("mptcp"),
+        ..way: Way = work::BOTH
+    }
+}
+
+choice! {
+    /// Segments that lose options.
+    Segments {
+        All = "all",
+        Syn = "syn",
+        Data = "data",
+    }
+}
+
+choice! {
+    /// Options that are removed.
+    Removed {
+        Mptcp = "mptcp",
+        All = "all",
+    }
+}
+
+impl Algorithm<dyn Middlebox> for StripOptionsConfig {
+    fn make(self) -> Box<dyn Middlebox> {
         Box::new(StripOptions {
-            syn: parameters.text("on") != "data",
-            data: parameters.text("on") != "syn",
-            every: parameters.text("options") == "all",
-            way: Way::of(parameters),
+            syn: self.on != Segments::Data,
+            data: self.on != Segments::Syn,
+            every: self.options == Removed::All,
+            way: self.way,
         })
-    },
-};
+    }
+}
 
 struct StripOptions {
     syn: bool,

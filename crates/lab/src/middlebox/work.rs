@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use polypath_net::Ecn;
-use polypath_transport::registry::{Parameter, Parameters};
+use polypath_settings::{Given, Group, Measure, ModelError, Parameter, Value, choice};
 use polypath_transport::{NEVER, Nanos, Segment};
 use rand_pcg::Pcg64Mcg;
 
@@ -142,31 +142,38 @@ pub(crate) trait Middlebox: Send {
     }
 }
 
-/// Which way packets go that a middlebox changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    Both,
-    Forward,
-    Backward,
+choice! {
+    /// Which way packets go that a middlebox changes.
+    Way {
+        Both = "both",
+        Forward = "forward",
+        Backward = "backward",
+    }
+}
+
+const DIRECTION: &str = "direction";
+
+/// The setting of a middlebox that changes packets of both directions unless a scenario says otherwise, and of one that changes those of the
+/// link's first end.
+pub(super) const BOTH: &[Parameter] = &[WAY.or(Value::Text("both"))];
+pub(super) const FORWARD: &[Parameter] = &[Parameter {
+    choices: &["forward", "backward", "both"],
+    ..WAY.or(Value::Text("forward"))
+}];
+
+const WAY: Parameter = Parameter::new::<Way>(
+    DIRECTION,
+    Measure::Text,
+    "packets of which direction; forward is from the link's first end to its second",
+);
+
+impl Group for Way {
+    fn take(given: &Given) -> Result<Self, ModelError> {
+        given.take(DIRECTION)
+    }
 }
 
 impl Way {
-    pub fn parameter() -> Parameter {
-        Parameter::choice(
-            "direction",
-            &["both", "forward", "backward"],
-            "packets of which direction; forward is from the link's first end to its second",
-        )
-    }
-
-    pub fn of(parameters: &Parameters) -> Self {
-        match parameters.text("direction") {
-            "forward" => Self::Forward,
-            "backward" => Self::Backward,
-            _ => Self::Both,
-        }
-    }
-
     pub fn includes(self, forward: bool) -> bool {
         match self {
             Self::Both => true,

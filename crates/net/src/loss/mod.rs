@@ -23,6 +23,7 @@ const NONE: Model = Model {
     summary: "loses nothing",
     source: "",
     parameters: &[],
+    groups: &[],
 };
 
 /// The loss models, by name.

@@ -1,27 +1,38 @@
 //! Balanced linked adaptation (draft-walid-mptcp-congestion-control-04).
 
 use super::linked::{self, Credit};
-use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
+use super::{Ack, CongestionControl, reno, slow_start};
 use crate::path::{CaState, Member, Path};
-use crate::registry::Parameter;
+use polypath_settings::{Algorithm, algorithm, choice};
 
-pub(super) const ENTRY: CongestionEntry = CongestionEntry {
-    name: "balia",
-    description: "Balanced linked adaptation: between LIA's responsiveness and OLIA's friendliness",
-    source: "draft-walid-mptcp-congestion-control-04; Peng et al., ToN 24(1) 2016; variant mptcp.org: net/mptcp/mptcp_balia.c",
-    parameters: || {
-        vec![Parameter::choice(
-            "variant",
-            &["draft", "mptcp.org"],
-            "the draft or the out-of-tree kernel (whole-numbered alpha, increase and decrease fixed when the window last changed, a counter of ACKs \
-             rather than of packets)",
-        )]
-    },
-    make: |parameters| match parameters.text("variant") {
-        "draft" => Box::new(Balia::default()),
-        _ => Box::new(Kernel::default()),
-    },
-};
+algorithm! {
+    "balia",
+    "Balanced linked adaptation: between LIA's responsiveness and OLIA's friendliness",
+    "draft-walid-mptcp-congestion-control-04; Peng et al., ToN 24(1) 2016; variant mptcp.org: net/mptcp/mptcp_balia.c";
+    /// Settings of BALIA.
+    BaliaConfig {
+        /// the draft or the out-of-tree kernel (whole-numbered alpha, increase and decrease fixed when the window last changed, a counter of ACKs
+        /// rather than of packets)
+        variant: Variant as Text = Text("draft"),
+    }
+}
+
+choice! {
+    /// Whose BALIA it is.
+    Variant {
+        Draft = "draft",
+        Kernel = "mptcp.org",
+    }
+}
+
+impl Algorithm<dyn CongestionControl> for BaliaConfig {
+    fn make(self) -> Box<dyn CongestionControl> {
+        match self.variant {
+            Variant::Draft => Box::new(Balia::default()),
+            Variant::Kernel => Box::new(Kernel::default()),
+        }
+    }
+}
 
 /// With x = w / rtt and alpha_r = max(x) / x_r, each acknowledged packet adds `x_r / (rtt_r (sum x)^2) * (1 + alpha_r)/2 * (4 + alpha_r)/5`
 /// and a loss takes `w_r / 2 * min(alpha_r, 1.5)` off (section 3).

@@ -4,21 +4,26 @@
 //! the other paths fill the receive window and stand still until then.
 
 use super::linked::{self, Credit};
-use super::{Ack, CongestionControl, CongestionEntry};
+use super::{Ack, CongestionControl};
 use crate::path::{CaState, Member};
-use crate::registry::no_parameters;
+use polypath_settings::{Algorithm, algorithm};
 
-pub(super) const ENTRY: CongestionEntry = CongestionEntry {
-    name: "coupled",
-    description: "Fully coupled windows: leaves every path that loses more than the best, down to one packet, and is slow to come back",
-    source: "Kelly and Voice, CCR 35(2) 2005; Wischik et al., NSDI 2011 section 2.2",
-    parameters: no_parameters,
-    make: |_| Box::new(Coupled::default()),
-};
+algorithm! {
+    "coupled",
+    "Fully coupled windows: leaves every path that loses more than the best, down to one packet, and is slow to come back",
+    "Kelly and Voice, CCR 35(2) 2005; Wischik et al., NSDI 2011 section 2.2";
+    Coupled
+}
+
+impl Algorithm<dyn CongestionControl> for Coupled {
+    fn make(self) -> Box<dyn CongestionControl> {
+        Box::new(self)
+    }
+}
 
 /// Each acknowledged packet adds `1 / w_total`; a loss takes `w_total / 2` off the path's own window.
 #[derive(Default)]
-struct Coupled {
+pub(super) struct Coupled {
     credit: Credit,
 }
 

@@ -1,37 +1,33 @@
 //! CUBIC with HyStart (RFC 9438, RFC 9406's predecessor as in Linux).
 
 use super::hystart::HyStart;
-use super::{Ack, CongestionControl, CongestionEntry, Restart, additive_increase, slow_start};
+use super::{Ack, CongestionControl, Restart, additive_increase, slow_start};
 use crate::path::{CaState, Member};
-use crate::registry::Parameter;
 use crate::{MICROSECOND, MILLISECOND};
+use polypath_settings::{Algorithm, algorithm};
 
-pub(super) const ENTRY: CongestionEntry = CongestionEntry {
-    name: "cubic",
-    description: "CUBIC on each path by itself, with HyStart; Linux's default",
-    source: "RFC 9438; Ha and Rhee 2011 (HyStart); Linux net/ipv4/tcp_cubic.c",
-    parameters: || {
-        vec![
-            Parameter::boolean(
-                "hystart",
-                true,
-                "leave slow start when the delay rises or the ACK train grows long",
-            ),
-            Parameter::boolean(
-                "fast_convergence",
-                true,
-                "release bandwidth when the window peak falls (RFC 9438 section 4.7)",
-            ),
-        ]
-    },
-    make: |parameters| {
+algorithm! {
+    "cubic",
+    "CUBIC on each path by itself, with HyStart; Linux's default",
+    "RFC 9438; Ha and Rhee 2011 (HyStart); Linux net/ipv4/tcp_cubic.c";
+    /// Settings of CUBIC.
+    CubicConfig {
+        /// leave slow start when the delay rises or the ACK train grows long
+        hystart: bool as Boolean = Boolean(true),
+        /// release bandwidth when the window peak falls (RFC 9438 section 4.7)
+        fast_convergence: bool as Boolean = Boolean(true),
+    }
+}
+
+impl Algorithm<dyn CongestionControl> for CubicConfig {
+    fn make(self) -> Box<dyn CongestionControl> {
         Box::new(Cubic {
-            hystart: parameters.boolean("hystart"),
-            fast_convergence: parameters.boolean("fast_convergence"),
+            hystart: self.hystart,
+            fast_convergence: self.fast_convergence,
             ..Cubic::default()
         })
-    },
-};
+    }
+}
 
 /// Multiplicative decrease in 1/1024: RFC 9438's 0.7, in the unit in which Linux computes.
 const BETA: u32 = 717;

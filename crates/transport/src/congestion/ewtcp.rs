@@ -1,32 +1,41 @@
 //! Weighted TCP on each path (Honda et al., PFLDNeT 2009; Wischik et al., NSDI 2011 section 2.1).
 
 use super::linked::Credit;
-use super::{Ack, CongestionControl, CongestionEntry};
+use super::{Ack, CongestionControl};
 use crate::path::{CaState, Member};
-use crate::registry::Parameter;
+use polypath_settings::{Algorithm, algorithm, choice};
 
-pub(super) const ENTRY: CongestionEntry = CongestionEntry {
-    name: "ewtcp",
-    description: "Equally weighted TCP: a weakened Reno on each path by itself, with no regard to where there is room",
-    source: "Honda et al., PFLDNeT 2009; Wischik et al., NSDI 2011 section 2.1",
-    parameters: || {
-        vec![Parameter::choice(
-            "a",
-            &["1/n^2", "1/sqrt(n)"],
-            "increase a window of ACKs brings, for n paths: 1/n^2 makes all of them together one TCP at a shared bottleneck, since throughput \
-             goes with the square root of a; 1/sqrt(n) is what the NSDI paper prints",
-        )]
-    },
-    make: |parameters| {
+algorithm! {
+    "ewtcp",
+    "Equally weighted TCP: a weakened Reno on each path by itself, with no regard to where there is room",
+    "Honda et al., PFLDNeT 2009; Wischik et al., NSDI 2011 section 2.1";
+    /// Settings of EWTCP.
+    EwtcpConfig {
+        /// increase a window of ACKs brings, for n paths: 1/n^2 makes all of them together one TCP at a shared bottleneck, since throughput
+        /// goes with the square root of a; 1/sqrt(n) is what the NSDI paper prints
+        a: Weight as Text = Text("1/n^2"),
+    }
+}
+
+choice! {
+    /// What a path weighs among n.
+    Weight {
+        InverseSquare = "1/n^2",
+        InverseRoot = "1/sqrt(n)",
+    }
+}
+
+impl Algorithm<dyn CongestionControl> for EwtcpConfig {
+    fn make(self) -> Box<dyn CongestionControl> {
         Box::new(Ewtcp {
-            weight: match parameters.text("a") {
-                "1/n^2" => |paths| 1.0 / (paths * paths),
-                _ => |paths| 1.0 / paths.sqrt(),
+            weight: match self.a {
+                Weight::InverseSquare => |paths| 1.0 / (paths * paths),
+                Weight::InverseRoot => |paths| 1.0 / paths.sqrt(),
             },
             credit: Credit::default(),
         })
-    },
-};
+    }
+}
 
 /// Each acknowledged packet adds `a / w_r`; a loss halves.
 struct Ewtcp {

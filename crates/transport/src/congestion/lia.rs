@@ -1,28 +1,40 @@
 //! Linked increases (RFC 6356).
 
 use super::linked::{self, Credit};
-use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
+use super::{Ack, CongestionControl, reno, slow_start};
 use crate::path::{CaState, Member, Path};
-use crate::registry::Parameter;
+use polypath_settings::{Algorithm, algorithm, choice};
 
-pub(super) const ENTRY: CongestionEntry = CongestionEntry {
-    name: "lia",
-    description: "Linked increases: coupled additive increase, halving on loss",
-    source: "RFC 6356 section 3; variant mptcp.org: net/mptcp/mptcp_coupled.c; variant paper: Wischik et al., NSDI 2011",
-    parameters: || {
-        vec![Parameter::choice(
-            "variant",
-            &["rfc", "mptcp.org", "paper"],
-            "the specification, the out-of-tree kernel (integer arithmetic, a counter of ACKs rather than of packets) or the paper, \
-             whose increase is the least over all sets of paths with this one in them, not of all paths and this one alone",
-        )]
-    },
-    make: |parameters| match parameters.text("variant") {
-        "rfc" => Box::new(Lia::<false>::default()),
-        "paper" => Box::new(Lia::<true>::default()),
-        _ => Box::new(Kernel),
-    },
-};
+algorithm! {
+    "lia",
+    "Linked increases: coupled additive increase, halving on loss",
+    "RFC 6356 section 3; variant mptcp.org: net/mptcp/mptcp_coupled.c; variant paper: Wischik et al., NSDI 2011";
+    /// Settings of LIA.
+    LiaConfig {
+        /// the specification, the out-of-tree kernel (integer arithmetic, a counter of ACKs rather than of packets) or the paper,
+        /// whose increase is the least over all sets of paths with this one in them, not of all paths and this one alone
+        variant: Variant as Text = Text("rfc"),
+    }
+}
+
+choice! {
+    /// Whose LIA it is.
+    Variant {
+        Rfc = "rfc",
+        Kernel = "mptcp.org",
+        Paper = "paper",
+    }
+}
+
+impl Algorithm<dyn CongestionControl> for LiaConfig {
+    fn make(self) -> Box<dyn CongestionControl> {
+        match self.variant {
+            Variant::Rfc => Box::new(Lia::<false>::default()),
+            Variant::Paper => Box::new(Lia::<true>::default()),
+            Variant::Kernel => Box::new(Kernel),
+        }
+    }
+}
 
 /// RFC 6356 section 3, in packets: each acknowledged packet adds `min(alpha / cwnd_total, 1 / cwnd_i)`.
 /// `SETS`: the paper's rule, of which `alpha / cwnd_total` is that of the set of all paths.

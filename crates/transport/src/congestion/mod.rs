@@ -18,9 +18,10 @@ mod semicoupled;
 mod vegas;
 mod wvegas;
 
+use polypath_settings::{Entry, Registry};
+
 use crate::Nanos;
 use crate::path::{CaState, Member, Path};
-use crate::registry::{Entry, Registry};
 
 pub use crate::path::{Interval, RateSample};
 
@@ -133,19 +134,17 @@ pub fn additive_increase(path: &mut Path, per_packet: u32, acked: u32) {
 pub static REGISTRY: Registry<dyn CongestionControl> = Registry {
     kind: "congestion control",
     entries: &[
-        reno::ENTRY,
-        cubic::ENTRY,
-        lia::ENTRY,
-        olia::ENTRY,
-        balia::ENTRY,
-        ewtcp::ENTRY,
-        coupled::ENTRY,
-        semicoupled::ENTRY,
-        wvegas::ENTRY,
-        vegas::ENTRY,
-        scalable::ENTRY,
-        bbr::ENTRY,
+        Entry::of::<reno::Reno>(),
+        Entry::of::<cubic::CubicConfig>(),
+        Entry::of::<lia::LiaConfig>(),
+        Entry::of::<olia::OliaConfig>(),
+        Entry::of::<balia::BaliaConfig>(),
+        Entry::of::<ewtcp::EwtcpConfig>(),
+        Entry::of::<coupled::Coupled>(),
+        Entry::of::<semicoupled::SemicoupledConfig>(),
+        Entry::of::<wvegas::WeightedVegasConfig>(),
+        Entry::of::<vegas::VegasConfig>(),
+        Entry::of::<scalable::ScalableConfig>(),
+        Entry::of::<bbr::Bbr>(),
     ],
 };
-
-type CongestionEntry = Entry<dyn CongestionControl>;

@@ -4,29 +4,38 @@
 //! window that stands at its threshold, the next acknowledgement gives back; only what was gained since the last loss can be taken.
 
 use super::linked::{self, Credit};
-use super::{Ack, CongestionControl, CongestionEntry, reno, slow_start};
+use super::{Ack, CongestionControl, reno, slow_start};
 use crate::path::{CaState, Member, Path};
-use crate::registry::Parameter;
+use polypath_settings::{Algorithm, algorithm, choice};
 
-pub(super) const ENTRY: CongestionEntry = CongestionEntry {
-    name: "olia",
-    description: "Opportunistic linked increases: like LIA, and moves traffic to the paths that lose least",
-    source: "draft-khalili-mptcp-congestion-control-05; variant mptcp.org: net/mptcp/mptcp_olia.c",
-    parameters: || {
-        vec![Parameter::choice(
-            "variant",
-            &["draft", "mptcp.org"],
-            "the draft (window floor of one packet with several subflows) or the out-of-tree kernel (an integer step for each acknowledgement, \
-             floor of two)",
-        )]
-    },
-    make: |parameters| {
+algorithm! {
+    "olia",
+    "Opportunistic linked increases: like LIA, and moves traffic to the paths that lose least",
+    "draft-khalili-mptcp-congestion-control-05; variant mptcp.org: net/mptcp/mptcp_olia.c";
+    /// Settings of OLIA.
+    OliaConfig {
+        /// the draft (window floor of one packet with several subflows) or the out-of-tree kernel (an integer step for each acknowledgement,
+        /// floor of two)
+        variant: Variant as Text = Text("draft"),
+    }
+}
+
+choice! {
+    /// Whose OLIA it is.
+    Variant {
+        Draft = "draft",
+        Kernel = "mptcp.org",
+    }
+}
+
+impl Algorithm<dyn CongestionControl> for OliaConfig {
+    fn make(self) -> Box<dyn CongestionControl> {
         Box::new(Olia {
-            kernel: parameters.text("variant") == "mptcp.org",
+            kernel: self.variant == Variant::Kernel,
             ..Olia::default()
         })
-    },
-};
+    }
+}
 
 /// Scale of the kernel's increase counter.
 const SCALE: f64 = 1024.0;

@@ -1,17 +1,23 @@
 //! NewReno: halve on loss, one packet more each round trip (RFC 5681, RFC 6582).
 
-use super::{Ack, CongestionControl, CongestionEntry, additive_increase, slow_start};
+use super::{Ack, CongestionControl, additive_increase, slow_start};
 use crate::path::{Member, Path};
-use crate::registry::no_parameters;
+use polypath_settings::{Algorithm, algorithm};
 
-pub(super) const ENTRY: CongestionEntry = CongestionEntry {
-    name: "reno",
-    description: "NewReno on each path by itself: halves on loss, one packet more each round trip",
-    source: "RFC 5681, RFC 6582; Linux net/ipv4/tcp_cong.c",
-    parameters: no_parameters,
-    make: |_| Box::new(Reno),
-};
+algorithm! {
+    "reno",
+    "NewReno on each path by itself: halves on loss, one packet more each round trip",
+    "RFC 5681, RFC 6582; Linux net/ipv4/tcp_cong.c";
+    Reno
+}
 
+impl Algorithm<dyn CongestionControl> for Reno {
+    fn make(self) -> Box<dyn CongestionControl> {
+        Box::new(self)
+    }
+}
+
+#[derive(Default)]
 pub(super) struct Reno;
 
 impl CongestionControl for Reno {

@@ -1,44 +1,41 @@
 //! Scalable TCP (Kelly, CCR 2003).
 
-use super::{Ack, CongestionControl, CongestionEntry, additive_increase, slow_start};
+use super::{Ack, CongestionControl, additive_increase, slow_start};
 use crate::path::Member;
-use crate::registry::Parameter;
+use polypath_settings::{Algorithm, algorithm, choice};
 
-pub(super) const ENTRY: CongestionEntry = CongestionEntry {
-    name: "scalable",
-    description: "Scalable TCP on each path by itself: growth and reduction in proportion to the window",
-    source: "Kelly, CCR 33(2) 2003; variant linux: net/ipv4/tcp_scalable.c",
-    parameters: || {
-        vec![
-            Parameter::choice(
-                "variant",
-                &["paper", "linux"],
-                "the paper (Reno up to a window of 16 packets) or Linux (Reno's increase up to 1/a packets, one reduction for all windows)",
-            ),
-            Parameter::number(
-                "a",
-                0.01,
-                0.0001,
-                1.0,
-                "packets that each acknowledged packet adds",
-            ),
-            Parameter::number(
-                "b",
-                0.125,
-                0.01,
-                0.9,
-                "part of the window that a loss takes off",
-            ),
-        ]
-    },
-    make: |parameters| {
+algorithm! {
+    "scalable",
+    "Scalable TCP on each path by itself: growth and reduction in proportion to the window",
+    "Kelly, CCR 33(2) 2003; variant linux: net/ipv4/tcp_scalable.c";
+    /// Settings of Scalable TCP.
+    ScalableConfig {
+        /// the paper (Reno up to a window of 16 packets) or Linux (Reno's increase up to 1/a packets, one reduction for all windows)
+        variant: Variant as Text = Text("paper"),
+        /// packets that each acknowledged packet adds
+        a: f64 as Number.within(0.0001, 1.0) = Number(0.01),
+        /// part of the window that a loss takes off
+        b: f64 as Number.within(0.01, 0.9) = Number(0.125),
+    }
+}
+
+choice! {
+    /// Whose Scalable TCP it is.
+    Variant {
+        Paper = "paper",
+        Linux = "linux",
+    }
+}
+
+impl Algorithm<dyn CongestionControl> for ScalableConfig {
+    fn make(self) -> Box<dyn CongestionControl> {
         Box::new(Scalable {
-            linux: parameters.text("variant") == "linux",
-            per_packet: (1.0 / parameters.number("a")).round() as u32,
-            cut: parameters.number("b"),
+            linux: self.variant == Variant::Linux,
+            per_packet: (1.0 / self.a).round() as u32,
+            cut: self.b,
         })
-    },
-};
+    }
+}
 
 /// The largest window at which the paper's algorithm is Reno, in packets.
 const LEGACY_WINDOW: u32 = 16;

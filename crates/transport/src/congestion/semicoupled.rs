@@ -1,30 +1,29 @@
 //! Coupled increase, uncoupled decrease (Wischik et al., NSDI 2011 section 2.4).
 
 use super::linked::{self, Credit};
-use super::{Ack, CongestionControl, CongestionEntry};
+use super::{Ack, CongestionControl};
 use crate::path::{CaState, Member};
-use crate::registry::Parameter;
+use polypath_settings::{Algorithm, algorithm};
 
-pub(super) const ENTRY: CongestionEntry = CongestionEntry {
-    name: "semicoupled",
-    description: "Coupled increase and halving on each path by itself: LIA without its compensation for different RTTs",
-    source: "Wischik et al., NSDI 2011 section 2.4",
-    parameters: || {
-        vec![Parameter::number(
-            "a",
-            1.0,
-            0.01,
-            100.0,
-            "aggressiveness: packets that a round trip adds to all windows together",
-        )]
-    },
-    make: |parameters| {
+algorithm! {
+    "semicoupled",
+    "Coupled increase and halving on each path by itself: LIA without its compensation for different RTTs",
+    "Wischik et al., NSDI 2011 section 2.4";
+    /// Settings of semicoupled windows.
+    SemicoupledConfig {
+        /// aggressiveness: packets that a round trip adds to all windows together
+        a: f64 as Number.within(0.01, 100.0) = Number(1.0),
+    }
+}
+
+impl Algorithm<dyn CongestionControl> for SemicoupledConfig {
+    fn make(self) -> Box<dyn CongestionControl> {
         Box::new(Semicoupled {
-            aggressiveness: parameters.number("a"),
+            aggressiveness: self.a,
             credit: Credit::default(),
         })
-    },
-};
+    }
+}
 
 /// Each acknowledged packet adds `a / w_total`; a loss halves.
 struct Semicoupled {

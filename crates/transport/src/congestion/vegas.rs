@@ -1,35 +1,36 @@
 //! Vegas: a few packets in the queue and no more (Brakmo and Peterson, JSAC 1995), as Linux has it.
 
-use super::{Ack, CongestionControl, CongestionEntry, Restart, reno, slow_start};
+use super::{Ack, CongestionControl, Restart, reno, slow_start};
 use crate::Nanos;
 use crate::path::{CaState, INFINITE_SSTHRESH, Member, Path};
-use crate::registry::Parameter;
+use polypath_settings::{Algorithm, algorithm};
 
-pub(super) const ENTRY: CongestionEntry = CongestionEntry {
-    name: "vegas",
-    description: "Vegas on each path by itself: keeps alpha to beta packets queued, by the rise of the RTT",
-    source: "Brakmo and Peterson, JSAC 13(8) 1995; Linux net/ipv4/tcp_vegas.c",
-    parameters: || {
-        vec![
-            Parameter::integer("alpha", 2, 1, 1000, "fewest packets to keep queued"),
-            Parameter::integer("beta", 4, 1, 1000, "most packets to keep queued"),
-            Parameter::integer("gamma", 1, 1, 1000, "packets queued that end slow start"),
-        ]
-    },
-    make: |parameters| {
+algorithm! {
+    "vegas",
+    "Vegas on each path by itself: keeps alpha to beta packets queued, by the rise of the RTT",
+    "Brakmo and Peterson, JSAC 13(8) 1995; Linux net/ipv4/tcp_vegas.c";
+    /// Settings of Vegas.
+    VegasConfig {
+        /// fewest packets to keep queued
+        alpha: u32 as Integer.at_least(1).at_most(1000) = Integer(2),
+        /// most packets to keep queued
+        beta: u32 as Integer.at_least(1).at_most(1000) = Integer(4),
+        /// packets queued that end slow start
+        gamma: u32 as Integer.at_least(1).at_most(1000) = Integer(1),
+    }
+}
+
+impl Algorithm<dyn CongestionControl> for VegasConfig {
+    fn make(self) -> Box<dyn CongestionControl> {
         Box::new(Vegas {
-            alpha: parameters.integer("alpha") as u32,
-            beta: parameters.integer("beta") as u32,
-            gamma: parameters.integer("gamma") as u32,
+            config: self,
             rounds: Rounds::default(),
         })
-    },
-};
+    }
+}
 
 struct Vegas {
-    alpha: u32,
-    beta: u32,
-    gamma: u32,
+    config: VegasConfig,
     rounds: Rounds,
 }
 
@@ -137,16 +138,16 @@ impl Vegas {
         let (window, base, rtt) = (path.cwnd, self.rounds.base, self.rounds.least);
         let queued = (u128::from(window) * u128::from(rtt - base) / u128::from(base)) as u32;
         if path.in_slow_start() {
-            if queued > self.gamma {
+            if queued > self.config.gamma {
                 path.cwnd = window.min(unqueued(window, base, rtt) + 1);
                 path.ssthresh = path.ssthresh.min(path.cwnd);
             } else {
                 slow_start(path, acked);
             }
-        } else if queued > self.beta {
+        } else if queued > self.config.beta {
             path.cwnd -= 1;
             path.ssthresh = path.ssthresh.min(path.cwnd);
-        } else if queued < self.alpha {
+        } else if queued < self.config.alpha {
             path.cwnd += 1;
         }
         path.cwnd = path.cwnd.max(2);

@@ -1,47 +1,39 @@
 //! Weighted Vegas (Cao et al., ICNP 2012; draft-xu-mptcp-congestion-control).
 
 use super::vegas::{Rounds, remember_window, unqueued};
-use super::{Ack, CongestionControl, CongestionEntry, Restart, slow_start};
+use super::{Ack, CongestionControl, Restart, slow_start};
 use crate::path::{CaState, Member, Path};
-use crate::registry::Parameter;
 use crate::{Nanos, SECOND};
+use polypath_settings::{Algorithm, algorithm};
 
-pub(super) const ENTRY: CongestionEntry = CongestionEntry {
-    name: "wvegas",
-    description: "Weighted Vegas: the paths share a number of packets to keep queued by their rates, so that delay moves traffic before loss does",
-    source: "Cao, Xu and Fu, ICNP 2012; draft-xu-mptcp-congestion-control-05; net/mptcp/mptcp_wvegas.c",
-    parameters: || {
-        vec![
-            Parameter::integer(
-                "total_alpha",
-                10,
-                2,
-                1000,
-                "packets to keep queued on all paths together",
-            ),
-            Parameter::integer(
-                "initial_alpha",
-                2,
-                1,
-                1000,
-                "packets to keep queued on a path before it has measured its rate",
-            ),
-            Parameter::integer("gamma", 1, 1, 1000, "packets queued that end slow start"),
-        ]
-    },
-    make: |parameters| {
-        let initial = parameters.integer("initial_alpha") as u32;
+algorithm! {
+    "wvegas",
+    "Weighted Vegas: the paths share a number of packets to keep queued by their rates, so that delay moves traffic before loss does",
+    "Cao, Xu and Fu, ICNP 2012; draft-xu-mptcp-congestion-control-05; net/mptcp/mptcp_wvegas.c";
+    /// Settings of weighted Vegas.
+    WeightedVegasConfig {
+        /// packets to keep queued on all paths together
+        total_alpha: u32 as Integer.at_least(2).at_most(1000) = Integer(10),
+        /// packets to keep queued on a path before it has measured its rate
+        initial_alpha: u32 as Integer.at_least(1).at_most(1000) = Integer(2),
+        /// packets queued that end slow start
+        gamma: u32 as Integer.at_least(1).at_most(1000) = Integer(1),
+    }
+}
+
+impl Algorithm<dyn CongestionControl> for WeightedVegasConfig {
+    fn make(self) -> Box<dyn CongestionControl> {
         Box::new(WeightedVegas {
-            total_alpha: parameters.integer("total_alpha") as f64,
-            initial_alpha: initial,
-            gamma: parameters.integer("gamma") as u32,
+            total_alpha: f64::from(self.total_alpha),
+            initial_alpha: self.initial_alpha,
+            gamma: self.gamma,
             rounds: Rounds::default(),
-            alpha: initial,
+            alpha: self.initial_alpha,
             weight: 1.0,
             queue_delay: 0,
         })
-    },
-};
+    }
+}
 
 /// No path's share is less, in packets.
 const SMALLEST_ALPHA: u32 = 2;

@@ -21,12 +21,12 @@ use crate::algorithms::Algorithms;
 use crate::host::{Egress, Ways};
 use crate::path::{Member, Path};
 use crate::policy::{Addresses, Policy};
-use crate::registry::RegistryError;
 use crate::scheduler::Scheduler;
 use crate::stream::Blocked;
 use crate::tcp::context::{Context, Shared};
 use crate::tcp::{Reckoning, Socket, State};
 use crate::{CloseReason, Config, Counters, Event, Mib, Nanos, Purpose, Transmit, Tuple};
+use polypath_settings::RegistryError;
 
 /// One end of a TCP or MPTCP connection.
 pub struct Connection {
@@ -105,6 +105,7 @@ impl Connection {
             withheld: false,
         };
         let scheduler = algorithms.scheduler(&config)?;
+        let rescuer = scheduler.rescuer();
         let path_manager = algorithms.path_manager(&config)?;
         for own in &mut local {
             own.backup &= path_manager.ranks(own.address, None);
@@ -118,7 +119,7 @@ impl Connection {
             data_timer: DataTimer::new(&config),
             policy: Policy::new(
                 scheduler,
-                algorithms.rescuer(&config)?,
+                rescuer,
                 path_manager,
                 Addresses::new(local, tuple.remote.ip(), Egress::new(mtus, ports)),
             ),

@@ -10,9 +10,9 @@ use super::connection::Connection;
 use super::keys;
 use super::session::Join;
 use crate::path_manager::{Occasion, Pair};
-use crate::registry::RegistryError;
 use crate::tcp::{HalfOpen, State};
 use crate::{CloseReason, EventKind, Mib, Tuple};
+use polypath_settings::RegistryError;
 
 /// Third ACKs of MP_JOIN that are sent before the subflow is given up.
 const JOIN_ACK_ATTEMPTS: u32 = 6;

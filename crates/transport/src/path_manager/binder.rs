@@ -1,46 +1,51 @@
 //! Subflows between the first two addresses that are steered through gateways.
 
 use std::net::IpAddr;
+use std::str::FromStr;
 
-use super::{Action, Departure, LocalAddress, Pair, PathManager, PathManagerEntry, PmView};
-use crate::registry::Parameter;
+use polypath_settings::{Algorithm, Lines, algorithm};
+
+use super::{Action, Departure, LocalAddress, Pair, PathManager, PmView};
+
+algorithm! {
+    "binder",
+    "A further subflow between the first two addresses through each list of gateways; none without any",
+    "mptcp.org net/mptcp/mptcp_binder.c; Boccassi et al., Binder, LCDNet 2013";
+    /// Settings of subflows through gateways.
+    BinderConfig {
+        /// for each subflow the addresses of the routers that it passes, with commas between them
+        gateways: Lines<Gateways> as Texts = Texts(&[]),
+    }
+}
+
+impl Algorithm<dyn PathManager> for BinderConfig {
+    fn make(self) -> Box<dyn PathManager> {
+        Box::new(Binder {
+            lists: self.gateways.0,
+        })
+    }
+}
+
+/// The routers that a subflow passes.
+#[derive(Clone, Debug)]
+pub struct Gateways(Vec<IpAddr>);
+
+impl FromStr for Gateways {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let addresses = text.split(',').map(str::trim);
+        let parsed =
+            addresses.map(|part| part.parse().map_err(|_| format!("'{part}' is no address")));
+        parsed.collect::<Result<_, _>>().map(Self)
+    }
+}
 
 /// Implemented from what `mptcp_binder.c` does with loose source routes (RFC 791 section 3.1). The network takes the gateways as waypoints;
 /// packets carry no IP option for it, and answers come back the same way (RFC 1122 section 4.2.3.8).
-pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
-    name: "binder",
-    description: "A further subflow between the first two addresses through each list of gateways; none without any",
-    source: "mptcp.org net/mptcp/mptcp_binder.c; Boccassi et al., Binder, LCDNet 2013",
-    parameters: || {
-        vec![Parameter::texts(
-            "gateways",
-            |text| gateways(text).map(drop),
-            "for each subflow the addresses of the routers that it passes, with commas between them",
-        )]
-    },
-    make: |parameters| {
-        Box::new(Binder {
-            lists: parameters
-                .texts("gateways")
-                .filter_map(|text| gateways(text).ok())
-                .collect(),
-        })
-    },
-};
-
-fn gateways(text: &str) -> Result<Vec<IpAddr>, String> {
-    text.split(',')
-        .map(|part| {
-            part.trim()
-                .parse()
-                .map_err(|_| format!("'{}' is no address", part.trim()))
-        })
-        .collect()
-}
-
 struct Binder {
     /// Of the subflows still to be opened.
-    lists: Vec<Vec<IpAddr>>,
+    lists: Vec<Gateways>,
 }
 
 impl PathManager for Binder {
@@ -55,7 +60,7 @@ impl PathManager for Binder {
         }
         self.lists
             .drain(..)
-            .map(|list| Action::OpenVia(first, list))
+            .map(|Gateways(list)| Action::OpenVia(first, list))
             .collect()
     }
     /// It hears of no interface (mptcp.org registers for them in `mptcp_fullmesh.c` alone).

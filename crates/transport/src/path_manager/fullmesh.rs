@@ -2,28 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use super::{Action, Pair, PathManager, PathManagerEntry, PmView};
-use crate::registry::Parameter;
+use polypath_settings::{Algorithm, algorithm};
 
-pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
-    name: "fullmesh",
-    description: "Subflows between every address of the client and every address of the server",
-    source: "mptcp.org net/mptcp/mptcp_fullmesh.c",
-    parameters: || {
-        vec![Parameter::integer(
-            "num_subflows",
-            1,
-            1,
-            64,
-            "subflows for each pair of addresses",
-        )]
-    },
-    make: |parameters| {
+use super::{Action, Pair, PathManager, PmView};
+
+algorithm! {
+    "fullmesh",
+    "Subflows between every address of the client and every address of the server",
+    "mptcp.org net/mptcp/mptcp_fullmesh.c";
+    /// Settings of a full mesh.
+    FullMeshConfig {
+        /// subflows for each pair of addresses
+        num_subflows: u32 as Integer.at_least(1).at_most(64) = Integer(1),
+    }
+}
+
+impl Algorithm<dyn PathManager> for FullMeshConfig {
+    fn make(self) -> Box<dyn PathManager> {
         Box::new(FullMesh {
-            subflows: parameters.integer("num_subflows") as usize,
+            subflows: self.num_subflows as usize,
         })
-    },
-};
+    }
+}
 
 struct FullMesh {
     subflows: usize,

@@ -9,10 +9,9 @@ mod scripted;
 
 use std::net::{IpAddr, SocketAddr};
 
-pub(crate) use passive::NAME as PASSIVE;
+use polypath_settings::{Entry, Registry, Settings};
 
 use crate::host::Ways;
-use crate::registry::{Entry, Registry};
 use crate::{NEVER, Nanos};
 
 /// An address of this host.
@@ -191,6 +190,9 @@ pub trait PathManager: Send {
     }
 }
 
+/// The path manager that does nothing of its own accord.
+pub(crate) const PASSIVE: &str = <passive::Passive as Settings>::MODEL.name;
+
 /// What `default` is where the kernel's path manager is in charge of hosts whose addresses have no task, too.
 pub(crate) fn kernel_without_tasks() -> Box<dyn PathManager> {
     endpoints::without_tasks()
@@ -200,13 +202,11 @@ pub(crate) fn kernel_without_tasks() -> Box<dyn PathManager> {
 pub static REGISTRY: Registry<dyn PathManager> = Registry {
     kind: "path manager",
     entries: &[
-        passive::ENTRY,
-        fullmesh::ENTRY,
-        ndiffports::ENTRY,
-        endpoints::ENTRY,
-        binder::ENTRY,
-        scripted::ENTRY,
+        Entry::of::<passive::Passive>(),
+        Entry::of::<fullmesh::FullMeshConfig>(),
+        Entry::of::<ndiffports::NDiffPortsConfig>(),
+        Entry::of::<endpoints::EndpointsConfig>(),
+        Entry::of::<binder::BinderConfig>(),
+        Entry::of::<scripted::ScriptedConfig>(),
     ],
 };
-
-type PathManagerEntry = Entry<dyn PathManager>;

@@ -1,27 +1,27 @@
 //! Several subflows between the same two addresses.
 
-use super::{Action, Departure, LocalAddress, Pair, PathManager, PathManagerEntry, PmView};
-use crate::registry::Parameter;
+use polypath_settings::{Algorithm, algorithm};
 
-pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
-    name: "ndiffports",
-    description: "Several subflows between the connection's first two addresses, from different source ports",
-    source: "mptcp.org net/mptcp/mptcp_ndiffports.c",
-    parameters: || {
-        vec![Parameter::integer(
-            "num_subflows",
-            2,
-            1,
-            64,
-            "subflows in all, the first included",
-        )]
-    },
-    make: |parameters| {
+use super::{Action, Departure, LocalAddress, Pair, PathManager, PmView};
+
+algorithm! {
+    "ndiffports",
+    "Several subflows between the connection's first two addresses, from different source ports",
+    "mptcp.org net/mptcp/mptcp_ndiffports.c";
+    /// Settings of several subflows between two addresses.
+    NDiffPortsConfig {
+        /// subflows in all, the first included
+        num_subflows: u32 as Integer.at_least(1).at_most(64) = Integer(2),
+    }
+}
+
+impl Algorithm<dyn PathManager> for NDiffPortsConfig {
+    fn make(self) -> Box<dyn PathManager> {
         Box::new(NDiffPorts {
-            subflows: parameters.integer("num_subflows") as usize,
+            subflows: self.num_subflows as usize,
         })
-    },
-};
+    }
+}
 
 struct NDiffPorts {
     subflows: usize,

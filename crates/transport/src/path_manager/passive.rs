@@ -1,19 +1,24 @@
 //! The path manager that does nothing of its own accord.
 
-use super::{Action, Departure, LocalAddress, PathManager, PathManagerEntry, PmView};
-use crate::registry::no_parameters;
+use polypath_settings::{Algorithm, algorithm};
 
-pub(crate) const NAME: &str = "default";
+use super::{Action, Departure, LocalAddress, PathManager, PmView};
 
-pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
-    name: NAME,
-    description: "Opens no subflow and announces no address; takes what the peer opens",
-    source: "mptcp.org net/mptcp/mptcp_pm.c",
-    parameters: no_parameters,
-    make: |_| Box::new(Passive),
-};
+algorithm! {
+    "default",
+    "Opens no subflow and announces no address; takes what the peer opens",
+    "mptcp.org net/mptcp/mptcp_pm.c";
+    Passive
+}
 
-struct Passive;
+impl Algorithm<dyn PathManager> for Passive {
+    fn make(self) -> Box<dyn PathManager> {
+        Box::new(self)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Passive;
 
 impl PathManager for Passive {
     fn manage(&mut self, _view: &PmView) -> Vec<Action> {

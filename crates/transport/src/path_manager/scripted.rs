@@ -1,34 +1,34 @@
 //! Subflows, announcements and priorities at given times.
 
 use std::net::IpAddr;
+use std::str::FromStr;
 
-use super::{Action, Pair, PathManager, PathManagerEntry, PmView};
-use crate::registry::Parameter;
+use polypath_settings::{Algorithm, Lines, algorithm};
+
+use super::{Action, Pair, PathManager, PmView};
 use crate::{MICROSECOND, MILLISECOND, NEVER, Nanos, SECOND};
 
-pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
-    name: "scripted",
-    description: "Does at given times what a list of steps says, and nothing else",
-    source: "the commands of Linux's userspace path manager, Documentation/netlink/specs/mptcp_pm.yaml",
-    parameters: || {
-        vec![Parameter::texts(
-            "steps",
-            |text| step(text).map(drop),
-            "each \"TIME open|close|backup|normal LOCAL REMOTE\" or \"TIME announce|withdraw LOCAL\", with addresses, \
-             counted from when the connection is ready for subflows",
-        )]
-    },
-    make: |parameters| {
-        let mut steps: Vec<Step> = parameters
-            .texts("steps")
-            .filter_map(|text| step(text).ok())
-            .collect();
+algorithm! {
+    "scripted",
+    "Does at given times what a list of steps says, and nothing else",
+    "the commands of Linux's userspace path manager, Documentation/netlink/specs/mptcp_pm.yaml";
+    /// Settings of a script.
+    ScriptedConfig {
+        /// each "TIME open|close|backup|normal LOCAL REMOTE" or "TIME announce|withdraw LOCAL", with addresses,
+        /// counted from when the connection is ready for subflows
+        steps: Lines<Step> as Texts = Texts(&[]),
+    }
+}
+
+impl Algorithm<dyn PathManager> for ScriptedConfig {
+    fn make(self) -> Box<dyn PathManager> {
+        let mut steps = self.steps.0;
         steps.sort_by_key(|step| step.at);
         Box::new(Scripted { steps, asked: None })
-    },
-};
+    }
+}
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Verb {
     Open,
     Close,
@@ -49,7 +49,9 @@ const VERBS: [(&str, Verb); 6] = [
 
 const UNITS: [(&str, Nanos); 3] = [("s", SECOND), ("ms", MILLISECOND), ("us", MICROSECOND)];
 
-struct Step {
+/// What to do at which time.
+#[derive(Clone, Debug)]
+pub struct Step {
     at: Nanos,
     verb: Verb,
     local: IpAddr,
@@ -60,40 +62,46 @@ struct Step {
 const FORM: &str =
     "a step is for example \"2 s open 10.0.1.1 10.0.0.2\" or \"5 s withdraw 10.0.1.1\"";
 
-fn step(text: &str) -> Result<Step, String> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let [number, unit, verb, addresses @ ..] = &words[..] else {
-        return Err(FORM.into());
-    };
-    let count: f64 = number
-        .parse()
-        .ok()
-        .filter(|count| (0.0..=1e9).contains(count))
-        .ok_or_else(|| format!("'{number}' is no time"))?;
-    let scale = UNITS.iter().find(|(known, _)| known == unit);
-    let (_, scale) = scale.ok_or_else(|| format!("a time is in s, ms or us, not '{unit}'"))?;
-    let verb = VERBS.iter().find(|(known, _)| known == verb);
-    let (name, verb) = *verb.ok_or_else(|| {
-        let known: Vec<&str> = VERBS.iter().map(|(name, _)| *name).collect();
-        format!("'{}' is none of {}", words[2], known.join(", "))
-    })?;
-    let address = |text: &&str| {
-        text.parse::<IpAddr>()
-            .map_err(|_| format!("'{text}' is no address"))
-    };
-    let paired = !matches!(verb, Verb::Announce | Verb::Withdraw);
-    let (local, remote) = match addresses {
-        [local] if !paired => (address(local)?, None),
-        [local, remote] if paired => (address(local)?, Some(address(remote)?)),
-        _ if paired => return Err(format!("{name} takes a local and a remote address; {FORM}")),
-        _ => return Err(format!("{name} takes a local address; {FORM}")),
-    };
-    Ok(Step {
-        at: (count * *scale as f64) as Nanos,
-        verb,
-        local,
-        remote,
-    })
+impl FromStr for Step {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [number, unit, verb, addresses @ ..] = &words[..] else {
+            return Err(FORM.into());
+        };
+        let count: f64 = number
+            .parse()
+            .ok()
+            .filter(|count| (0.0..=1e9).contains(count))
+            .ok_or_else(|| format!("'{number}' is no time"))?;
+        let scale = UNITS.iter().find(|(known, _)| known == unit);
+        let (_, scale) = scale.ok_or_else(|| format!("a time is in s, ms or us, not '{unit}'"))?;
+        let verb = VERBS.iter().find(|(known, _)| known == verb);
+        let (name, verb) = *verb.ok_or_else(|| {
+            let known: Vec<&str> = VERBS.iter().map(|(name, _)| *name).collect();
+            format!("'{}' is none of {}", words[2], known.join(", "))
+        })?;
+        let address = |text: &&str| {
+            text.parse::<IpAddr>()
+                .map_err(|_| format!("'{text}' is no address"))
+        };
+        let paired = !matches!(verb, Verb::Announce | Verb::Withdraw);
+        let (local, remote) = match addresses {
+            [local] if !paired => (address(local)?, None),
+            [local, remote] if paired => (address(local)?, Some(address(remote)?)),
+            _ if paired => {
+                return Err(format!("{name} takes a local and a remote address; {FORM}"));
+            }
+            _ => return Err(format!("{name} takes a local address; {FORM}")),
+        };
+        Ok(Self {
+            at: (count * *scale as f64) as Nanos,
+            verb,
+            local,
+            remote,
+        })
+    }
 }
 
 struct Scripted {

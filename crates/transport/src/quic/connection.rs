@@ -37,11 +37,11 @@ use crate::host::Egress;
 use crate::path::Path;
 use crate::path_manager::Pair;
 use crate::policy::{Addresses, Policy};
-use crate::registry::RegistryError;
-use crate::scheduler::{self, Scheduler};
+use crate::scheduler::{self, Rescuer, Scheduler};
 use crate::settings::Config;
 use crate::stream::Blocked;
 use crate::{CloseReason, Event, EventKind, MILLISECOND, Nanos, Purpose, Tuple};
+use polypath_settings::RegistryError;
 
 /// The application protocol of the handshake: HTTP/0.9 over QUIC, as interoperability tests name it.
 pub(super) const PROTOCOL: &[u8] = b"hq-interop";
@@ -65,16 +65,19 @@ pub struct Connection {
     pub(super) output: Output,
 }
 
-/// Without Multipath QUIC there is nothing to choose, and a scheduler that fills queues, which a path of QUIC does not have, gives way.
+/// The scheduler and what helps beside it. Without Multipath QUIC there is nothing to choose, and a scheduler that fills queues, which a path
+/// of QUIC does not have, gives way.
 fn scheduler_for(
     config: &Config,
     algorithms: &Algorithms,
-) -> Result<Box<dyn Scheduler>, RegistryError> {
+) -> Result<(Box<dyn Scheduler>, Rescuer), RegistryError> {
     let chosen = algorithms.scheduler(config)?;
-    if config.mptcp || !chosen.fills_queues() {
-        return Ok(chosen);
-    }
-    scheduler::REGISTRY.make("default", &Map::new())
+    let rescuer = chosen.rescuer();
+    let scheduler = match config.mptcp || !chosen.fills_queues() {
+        true => chosen,
+        false => scheduler::REGISTRY.make("default", &Map::new())?,
+    };
+    Ok((scheduler, rescuer))
 }
 
 impl Connection {
@@ -146,6 +149,7 @@ impl Connection {
             let kept = sessions.map(|kept| kept.of_clients());
             Session::server_with(seed, encoded, PROTOCOL, intermediates, kept)
         };
+        let (scheduler, rescuer) = scheduler_for(&config, &algorithms)?;
         let mut connection = Self {
             now,
             handshake: Handshake::new(session, now),
@@ -156,8 +160,8 @@ impl Connection {
             streams: Streams::new(client, window),
             datagrams: Datagrams::default(),
             policy: Policy::new(
-                scheduler_for(&config, &algorithms)?,
-                algorithms.rescuer(&config)?,
+                scheduler,
+                rescuer,
                 algorithms.path_manager(&config)?,
                 Addresses::new(local, tuple.remote.ip(), Egress::new(mtus, ports)),
             ),

@@ -16,9 +16,9 @@ use crate::algorithms::Algorithms;
 use crate::congestion::CongestionControl;
 use crate::path::{Member, Path};
 use crate::path_manager::Pair;
-use crate::registry::RegistryError;
 use crate::settings::Config;
 use crate::{NEVER, Nanos};
+use polypath_settings::RegistryError;
 
 /// A path that brings nothing for so many probe timeouts before another's last packet is taken for dead.
 const SILENCE: Nanos = 3;

@@ -1,43 +1,45 @@
 //! No path carries much more than half of the data.
 
-use super::patience::{self, Patience};
-use super::rescue::{self, Unasked};
-use super::{
-    Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt, ready,
-};
-use crate::registry::Parameter;
+use polypath_settings::{Algorithm, algorithm, choice};
 
-pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
-    name: "balanced",
-    description: "Lowest RTT, but no path carries more than a capped share of the latest bytes, against an eavesdropper on it",
-    source: "Ly, Lam, Dubois and Ravier, student project on MPTCP over OpenFlow, supervised by S. Secci",
-    parameters: || {
-        let own = vec![
-            Parameter::choice(
-                "cap",
-                &["half", "equal"],
-                "half of the bytes, or one over the number of paths",
-            ),
-            Parameter::number(
-                "epsilon",
-                0.05,
-                0.0,
-                0.5,
-                "share that a path may carry beyond its cap",
-            ),
-            patience::preferring(),
-        ];
-        rescue::parameters(own, Unasked::Off)
-    },
-    make: |parameters| {
+use super::patience::{self, Patience};
+use super::rescue::{self, Help, Rescuer};
+use super::{Carried, Decision, Scheduler, View, candidates_of_class, lowest_rtt, ready};
+
+algorithm! {
+    "balanced",
+    "Lowest RTT, but no path carries more than a capped share of the latest bytes, against an eavesdropper on it",
+    "Ly, Lam, Dubois and Ravier, student project on MPTCP over OpenFlow, supervised by S. Secci";
+    /// Settings of balanced paths.
+    BalancedConfig {
+        /// half of the bytes, or one over the number of paths
+        cap: Cap as Text = Text("half"),
+        /// share that a path may carry beyond its cap
+        epsilon: f64 as Number.within(0.0, 0.5) = Number(0.05),
+        ..patience: Patience = patience::PREFERRING,
+        ..help: Help = rescue::OFF
+    }
+}
+
+choice! {
+    /// What a path carries at most.
+    Cap {
+        Half = "half",
+        Equal = "equal",
+    }
+}
+
+impl Algorithm<dyn Scheduler> for BalancedConfig {
+    fn make(self) -> Box<dyn Scheduler> {
         Box::new(Balanced {
-            half: parameters.text("cap") == "half",
-            epsilon: parameters.number("epsilon"),
-            patience: Patience::of(parameters),
+            half: self.cap == Cap::Half,
+            epsilon: self.epsilon,
+            patience: self.patience,
+            help: self.help,
             carried: Vec::new(),
         })
-    },
-};
+    }
+}
 
 /// The counts are halved whenever they reach this many bytes, which makes the window an exponential one.
 const WINDOW: u64 = 1 << 20;
@@ -46,11 +48,16 @@ struct Balanced {
     half: bool,
     epsilon: f64,
     patience: Patience,
+    help: Help,
     /// Bytes that each path carried lately.
     carried: Vec<u64>,
 }
 
 impl Scheduler for Balanced {
+    fn rescuer(&self) -> Rescuer {
+        self.help.rescuer()
+    }
+
     fn select(&mut self, view: &View) -> Decision {
         let Some(next) = &view.next else {
             return Decision::Wait;

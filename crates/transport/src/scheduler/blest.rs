@@ -1,46 +1,51 @@
 //! BLEST: blocking estimation.
 
+use polypath_settings::{Algorithm, algorithm, choice};
+
 use super::patience::{self, Patience};
-use super::rescue::{self, Unasked};
-use super::{Blocked, Decision, Scheduler, SchedulerEntry, View, fastest, lowest_rtt};
+use super::rescue::{self, Help, Rescuer};
+use super::{Blocked, Decision, Scheduler, View, fastest, lowest_rtt};
 use crate::Nanos;
 use crate::path::{INFINITE_SSTHRESH, Path};
-use crate::registry::Parameter;
 
-pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
-    name: "blest",
-    description: "Lowest RTT, but leaves a slow path idle where its segment would block the send window; repeats and penalises when blocked \
-                  (M1, M2) in variant mptcp.org only",
-    source: "Ferlin et al., IFIP Networking 2016; variant mptcp.org: net/mptcp/mptcp_blest.c",
-    parameters: || {
-        let own = vec![
-            Parameter::choice(
-                "variant",
-                &["paper", "mptcp.org"],
-                "how the fast path's bytes are estimated; mptcp.org also repeats and penalises as default does",
-            ),
-            Parameter::own_number(
-                "lambda",
-                0.5,
-                2.0,
-                "first value of the correction factor; left out: 1.0, in variant mptcp.org 1.2",
-            ),
-            patience::preferring(),
-        ];
-        rescue::parameters(own, Unasked::AsVariant)
-    },
-    make: |parameters| {
-        let kernel = parameters.text("variant") == "mptcp.org";
+algorithm! {
+    "blest",
+    "Lowest RTT, but leaves a slow path idle where its segment would block the send window; repeats and penalises when blocked \
+     (M1, M2) in variant mptcp.org only",
+    "Ferlin et al., IFIP Networking 2016; variant mptcp.org: net/mptcp/mptcp_blest.c";
+    /// Settings of BLEST.
+    BlestConfig {
+        /// how the fast path's bytes are estimated; mptcp.org also repeats and penalises as default does
+        variant: Variant as Text = Text("paper"),
+        /// first value of the correction factor; left out: 1.0, in variant mptcp.org 1.2
+        lambda: Option<f64> as Number.within(0.5, 2.0) = Absent(()),
+        ..patience: Patience = patience::PREFERRING,
+        ..help: Help = rescue::AS_VARIANT
+    }
+}
+
+choice! {
+    /// Whose BLEST it is.
+    Variant {
+        Paper = "paper",
+        Kernel = "mptcp.org",
+    }
+}
+
+impl Algorithm<dyn Scheduler> for BlestConfig {
+    fn make(self) -> Box<dyn Scheduler> {
+        let kernel = self.variant == Variant::Kernel;
         Box::new(Blest {
             kernel,
-            patience: Patience::of(parameters),
-            lambda: parameters.number_or("lambda", if kernel { 1.2 } else { 1.0 }),
+            patience: self.patience,
+            help: self.help.or(kernel),
+            lambda: self.lambda.unwrap_or(if kernel { 1.2 } else { 1.0 }),
             adapted_at: 0,
             blocked: false,
             extremes: Vec::new(),
         })
-    },
-};
+    }
+}
 
 /// Bounds and steps of the correction factor in the kernel.
 const KERNEL_RANGE: (f64, f64) = (1.0, 1.3);
@@ -52,6 +57,7 @@ const PAPER_STEP: f64 = 0.01;
 struct Blest {
     kernel: bool,
     patience: Patience,
+    help: Help,
     /// Corrects the estimate: more when the window blocked all the same.
     lambda: f64,
     adapted_at: Nanos,
@@ -122,6 +128,10 @@ impl Blest {
 }
 
 impl Scheduler for Blest {
+    fn rescuer(&self) -> Rescuer {
+        self.help.rescuer()
+    }
+
     fn select(&mut self, view: &View) -> Decision {
         let Some(next) = &view.next else {
             return Decision::Wait;
@@ -160,10 +170,11 @@ impl Scheduler for Blest {
 
 #[cfg(test)]
 mod tests {
-    use super::{Blest, Patience};
+    use super::{Blest, Help, Patience};
 
     fn blest(kernel: bool, lambda: f64) -> Blest {
         Blest {
+            help: Help::default(),
             kernel,
             patience: Patience::default(),
             lambda,

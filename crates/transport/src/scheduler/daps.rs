@@ -2,28 +2,38 @@
 
 use std::collections::VecDeque;
 
-use super::rescue::{self, Unasked};
-use super::{Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt};
+use polypath_settings::{Algorithm, algorithm};
+
+use super::rescue::{self, Help, Rescuer};
+use super::{Carried, Decision, Scheduler, View, candidates_of_class, lowest_rtt};
 use crate::Nanos;
 use crate::path::Path;
+
+algorithm! {
+    "daps",
+    "A schedule for one round trip of the slowest path, numbered so that segments arrive in order",
+    "Kuhn, Lochin, Mifdaoui, Sarwar, Mehani and Boreli, IEEE ICC 2014";
+    /// Settings of DAPS.
+    DapsConfig {
+        ..help: Help = rescue::OFF
+    }
+}
+
+impl Algorithm<dyn Scheduler> for DapsConfig {
+    fn make(self) -> Box<dyn Scheduler> {
+        Box::new(Daps {
+            help: self.help,
+            schedule: VecDeque::new(),
+            ends: 0,
+        })
+    }
+}
 
 /// Implemented from the paper's description: a schedule for as long as the slowest path's round trip, in which each path sends a window a
 /// round trip of its own and segments are numbered in the order in which they will arrive. What a path is to send later in the schedule
 /// waits in that path's queue; a window that changes meanwhile counts in the next schedule.
-pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
-    name: "daps",
-    description: "A schedule for one round trip of the slowest path, numbered so that segments arrive in order",
-    source: "Kuhn, Lochin, Mifdaoui, Sarwar, Mehani and Boreli, IEEE ICC 2014",
-    parameters: || rescue::parameters(Vec::new(), Unasked::Off),
-    make: |_| {
-        Box::new(Daps {
-            schedule: VecDeque::new(),
-            ends: 0,
-        })
-    },
-};
-
 struct Daps {
+    help: Help,
     /// Paths in the order in which segments go to them, each with how many.
     schedule: VecDeque<(usize, u32)>,
     /// When the schedule in force is over.
@@ -60,6 +70,10 @@ impl Daps {
 }
 
 impl Scheduler for Daps {
+    fn rescuer(&self) -> Rescuer {
+        self.help.rescuer()
+    }
+
     fn fills_queues(&self) -> bool {
         true
     }

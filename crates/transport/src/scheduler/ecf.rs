@@ -1,45 +1,50 @@
 //! ECF: earliest completion first.
 
+use polypath_settings::{Algorithm, algorithm, choice};
+
 use super::patience::{self, Patience};
-use super::rescue::{self, Unasked};
-use super::{Decision, Scheduler, SchedulerEntry, View, fastest, lowest_rtt};
+use super::rescue::{self, Help, Rescuer};
+use super::{Decision, Scheduler, View, fastest, lowest_rtt};
 use crate::path::Path;
-use crate::registry::Parameter;
 use crate::{MILLISECOND, Nanos};
 
-pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
-    name: "ecf",
-    description: "Lowest RTT, but waits for the fast path where that completes the data earlier; repeats and penalises when blocked (M1, M2) in \
-                  variant mptcp.org only",
-    source: "Lim et al., CoNEXT 2017; variant mptcp.org: net/mptcp/mptcp_ecf.c",
-    parameters: || {
-        let own = vec![
-            Parameter::choice(
-                "variant",
-                &["paper", "mptcp.org"],
-                "whether less than a window of data counts as a window and half of the timeout's margin, 100 ms at least, as deviation; mptcp.org also \
-                 repeats and penalises as default does",
-            ),
-            Parameter::number(
-                "beta",
-                0.25,
-                0.0,
-                4.0,
-                "hysteresis: what must be gained to stop waiting",
-            ),
-            patience::preferring(),
-        ];
-        rescue::parameters(own, Unasked::AsVariant)
-    },
-    make: |parameters| {
+algorithm! {
+    "ecf",
+    "Lowest RTT, but waits for the fast path where that completes the data earlier; repeats and penalises when blocked (M1, M2) in \
+     variant mptcp.org only",
+    "Lim et al., CoNEXT 2017; variant mptcp.org: net/mptcp/mptcp_ecf.c";
+    /// Settings of ECF.
+    EcfConfig {
+        /// whether less than a window of data counts as a window and half of the timeout's margin, 100 ms at least, as deviation; mptcp.org also
+        /// repeats and penalises as default does
+        variant: Variant as Text = Text("paper"),
+        /// hysteresis: what must be gained to stop waiting
+        beta: f64 as Number.within(0.0, 4.0) = Number(0.25),
+        ..patience: Patience = patience::PREFERRING,
+        ..help: Help = rescue::AS_VARIANT
+    }
+}
+
+choice! {
+    /// Whose ECF it is.
+    Variant {
+        Paper = "paper",
+        Kernel = "mptcp.org",
+    }
+}
+
+impl Algorithm<dyn Scheduler> for EcfConfig {
+    fn make(self) -> Box<dyn Scheduler> {
+        let kernel = self.variant == Variant::Kernel;
         Box::new(Ecf {
-            kernel: parameters.text("variant") == "mptcp.org",
-            patience: Patience::of(parameters),
-            beta: parameters.number("beta"),
+            kernel,
+            patience: self.patience,
+            help: self.help.or(kernel),
+            beta: self.beta,
             waiting: false,
         })
-    },
-};
+    }
+}
 
 /// The kernel's `rttvar_us`, of which mptcp_ecf.c takes half: four deviations, but no less than the minimum timeout.
 fn margin(path: &Path) -> Nanos {
@@ -55,11 +60,16 @@ const LEAST_MARGIN: Nanos = 200 * MILLISECOND;
 struct Ecf {
     kernel: bool,
     patience: Patience,
+    help: Help,
     beta: f64,
     waiting: bool,
 }
 
 impl Scheduler for Ecf {
+    fn rescuer(&self) -> Rescuer {
+        self.help.rescuer()
+    }
+
     fn select(&mut self, view: &View) -> Decision {
         let Some(next) = &view.next else {
             return Decision::Wait;

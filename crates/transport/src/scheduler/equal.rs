@@ -1,23 +1,31 @@
 //! The same number of bytes on every path.
 
-use super::rescue::{self, Unasked};
-use super::{
-    Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt, ready,
-};
+use polypath_settings::{Algorithm, algorithm};
 
-pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
-    name: "equal",
-    description: "The same number of bytes on every path, at the pace of the slowest",
-    source: "Ly, Lam, Dubois and Ravier, student project on MPTCP over OpenFlow, supervised by S. Secci",
-    parameters: || rescue::parameters(Vec::new(), Unasked::Off),
-    make: |_| {
+use super::rescue::{self, Help, Rescuer};
+use super::{Carried, Decision, Scheduler, View, candidates_of_class, lowest_rtt, ready};
+
+algorithm! {
+    "equal",
+    "The same number of bytes on every path, at the pace of the slowest",
+    "Ly, Lam, Dubois and Ravier, student project on MPTCP over OpenFlow, supervised by S. Secci";
+    /// Settings of equal shares.
+    EqualConfig {
+        ..help: Help = rescue::OFF
+    }
+}
+
+impl Algorithm<dyn Scheduler> for EqualConfig {
+    fn make(self) -> Box<dyn Scheduler> {
         Box::new(Equal {
+            help: self.help,
             carried: Vec::new(),
         })
-    },
-};
+    }
+}
 
 struct Equal {
+    help: Help,
     /// Bytes of each path; one that joins later starts level with the least of the others.
     carried: Vec<Option<u64>>,
 }
@@ -31,6 +39,10 @@ impl Equal {
 }
 
 impl Scheduler for Equal {
+    fn rescuer(&self) -> Rescuer {
+        self.help.rescuer()
+    }
+
     fn select(&mut self, view: &View) -> Decision {
         let Some(next) = &view.next else {
             return Decision::Wait;

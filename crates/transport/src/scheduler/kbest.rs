@@ -1,37 +1,41 @@
 //! The k paths of lowest RTT in turn.
 
-use super::patience::{self, Patience};
-use super::rescue::{self, Unasked};
-use super::{
-    Carried, Decision, PathSet, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt,
-};
-use crate::path::Path;
-use crate::registry::Parameter;
+use polypath_settings::{Algorithm, algorithm};
 
-pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
-    name: "kbest",
-    description: "Round robin over the k paths of lowest smoothed RTT, chosen anew after each round",
-    source: "Ly, Lam, Dubois and Ravier, student project on MPTCP over OpenFlow, supervised by S. Secci",
-    parameters: || {
-        let own = vec![
-            Parameter::integer("k", 2, 1, 64, "paths that carry data"),
-            patience::taking_turns(),
-        ];
-        rescue::parameters(own, Unasked::Off)
-    },
-    make: |parameters| {
+use super::patience::{self, Patience};
+use super::rescue::{self, Help, Rescuer};
+use super::{Carried, Decision, PathSet, Scheduler, View, candidates_of_class, lowest_rtt};
+use crate::path::Path;
+
+algorithm! {
+    "kbest",
+    "Round robin over the k paths of lowest smoothed RTT, chosen anew after each round",
+    "Ly, Lam, Dubois and Ravier, student project on MPTCP over OpenFlow, supervised by S. Secci";
+    /// Settings of the k best paths.
+    KBestConfig {
+        /// paths that carry data
+        k: u32 as Integer.at_least(1).at_most(64) = Integer(2),
+        ..patience: Patience = patience::TAKING_TURNS,
+        ..help: Help = rescue::OFF
+    }
+}
+
+impl Algorithm<dyn Scheduler> for KBestConfig {
+    fn make(self) -> Box<dyn Scheduler> {
         Box::new(KBest {
-            k: parameters.integer("k") as usize,
-            patience: Patience::of(parameters),
+            k: self.k as usize,
+            patience: self.patience,
+            help: self.help,
             members: Vec::new(),
             served: PathSet::default(),
         })
-    },
-};
+    }
+}
 
 struct KBest {
     k: usize,
     patience: Patience,
+    help: Help,
     members: Vec<usize>,
     /// Members that had their turn in this round.
     served: PathSet,
@@ -65,6 +69,10 @@ impl KBest {
 }
 
 impl Scheduler for KBest {
+    fn rescuer(&self) -> Rescuer {
+        self.help.rescuer()
+    }
+
     fn select(&mut self, view: &View) -> Decision {
         let Some(next) = &view.next else {
             return Decision::Wait;

@@ -1,22 +1,36 @@
 //! Upstream Linux's scheduler: bursts of up to 64 kB to the path that drains its queue soonest.
 
-use super::rescue::{self, Unasked};
-use super::{Carried, Decision, Scheduler, SchedulerEntry, View, takes_more, usable};
+use polypath_settings::{Algorithm, algorithm};
+
+use super::rescue::{self, Help, Rescuer};
+use super::{Carried, Decision, Scheduler, View, takes_more, usable};
 use crate::path::Path;
 
-pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
-    name: "linux",
-    description: "Bursts of up to 64 kB to the path whose queued bytes drain soonest at its pacing rate; backups only when nothing else is active",
-    source: "Linux net/mptcp/protocol.c, mptcp_subflow_get_send and __subflow_push_pending",
-    parameters: || rescue::parameters(Vec::new(), Unasked::Off),
-    make: |_| Box::new(Linux::default()),
-};
+algorithm! {
+    "linux",
+    "Bursts of up to 64 kB to the path whose queued bytes drain soonest at its pacing rate; backups only when nothing else is active",
+    "Linux net/mptcp/protocol.c, mptcp_subflow_get_send and __subflow_push_pending";
+    /// Settings of Linux's scheduler.
+    LinuxConfig {
+        ..help: Help = rescue::OFF
+    }
+}
+
+impl Algorithm<dyn Scheduler> for LinuxConfig {
+    fn make(self) -> Box<dyn Scheduler> {
+        Box::new(Linux {
+            help: self.help,
+            ..Linux::default()
+        })
+    }
+}
 
 /// `MPTCP_SEND_BURST_SIZE`: 64 kB without the longest TCP and IPv6 headers.
 const BURST: u64 = 65_536 - 20 - 40 - 40 - 8;
 
 #[derive(Default)]
 struct Linux {
+    help: Help,
     /// The path that holds the burst, and what is left of it.
     chosen: usize,
     burst: u64,
@@ -61,6 +75,10 @@ impl Linux {
 }
 
 impl Scheduler for Linux {
+    fn rescuer(&self) -> Rescuer {
+        self.help.rescuer()
+    }
+
     fn fills_queues(&self) -> bool {
         true
     }

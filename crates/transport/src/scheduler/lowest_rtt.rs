@@ -1,25 +1,36 @@
 //! The default scheduler: lowest smoothed RTT first, with backups, opportunistic retransmission and penalisation.
 
+use polypath_settings::{Algorithm, algorithm};
+
 use super::patience::{self, Patience};
-use super::rescue::{self, Unasked};
-use super::{Decision, Next, PacketKind, PathSet, Scheduler, SchedulerEntry, View, ready, usable};
+use super::rescue::{self, Help, Rescuer};
+use super::{Decision, Next, PacketKind, PathSet, Scheduler, View, ready, usable};
 use crate::Nanos;
 use crate::path::Path;
 
-pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
-    name: "default",
-    description: "Lowest smoothed RTT among the paths with room; backups only when no other path is usable; repeats and penalises when blocked (M1, M2)",
-    source: "mptcp.org net/mptcp/mptcp_sched.c; Raiciu et al., NSDI 2012, section 4.2; Paasch et al., CSWS 2014",
-    parameters: || rescue::parameters(vec![patience::preferring()], Unasked::On),
-    make: |parameters| {
+algorithm! {
+    "default",
+    "Lowest smoothed RTT among the paths with room; backups only when no other path is usable; repeats and penalises when blocked (M1, M2)",
+    "mptcp.org net/mptcp/mptcp_sched.c; Raiciu et al., NSDI 2012, section 4.2; Paasch et al., CSWS 2014";
+    /// Settings of the default scheduler.
+    LowestRttConfig {
+        ..patience: Patience = patience::PREFERRING,
+        ..help: Help = rescue::ON
+    }
+}
+
+impl Algorithm<dyn Scheduler> for LowestRttConfig {
+    fn make(self) -> Box<dyn Scheduler> {
         Box::new(LowestRtt {
-            patience: Patience::of(parameters),
+            patience: self.patience,
+            help: self.help,
         })
-    },
-};
+    }
+}
 
 struct LowestRtt {
     patience: Patience,
+    help: Help,
 }
 
 /// The usable path of lowest smoothed RTT among those of one class that have not carried the segment.
@@ -124,6 +135,10 @@ pub(super) fn place_patiently(view: &View, next: &Next, patience: Patience) -> D
 }
 
 impl Scheduler for LowestRtt {
+    fn rescuer(&self) -> Rescuer {
+        self.help.rescuer()
+    }
+
     fn select(&mut self, view: &View) -> Decision {
         match &view.next {
             Some(next) => place_patiently(view, next, self.patience),

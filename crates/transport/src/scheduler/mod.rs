@@ -18,10 +18,10 @@ mod roundrobin;
 mod sttf;
 mod weighted_roundrobin;
 
+use polypath_settings::{Entry, Registry};
+
 use crate::Nanos;
 use crate::path::{CaState, Path};
-use crate::registry::{Entry, Registry, RegistryError};
-use serde_json::{Map, Value};
 
 pub use rescue::{Rescue, Rescuer};
 
@@ -172,8 +172,13 @@ pub trait Scheduler: Send {
         false
     }
 
-    /// There is nothing to select because the connection is blocked; what is done about it is [`Rescuer`]'s.
+    /// There is nothing to select because the connection is blocked; what is done about it is [`Scheduler::rescuer`]'s.
     fn blocked(&mut self, _cause: Blocked) {}
+
+    /// What helps a blocked connection beside it; nothing unless it has settings for that.
+    fn rescuer(&self) -> Rescuer {
+        Rescuer::default()
+    }
 }
 
 /// Whether a path may carry data at all (mptcp.org `mptcp_is_def_unavailable`).
@@ -218,25 +223,18 @@ pub fn fastest(paths: &[Path]) -> Option<usize> {
 pub static REGISTRY: Registry<dyn Scheduler> = Registry {
     kind: "scheduler",
     entries: &[
-        lowest_rtt::ENTRY,
-        roundrobin::ENTRY,
-        redundant::ENTRY,
-        weighted_roundrobin::ENTRY,
-        blest::ENTRY,
-        ecf::ENTRY,
-        otias::ENTRY,
-        daps::ENTRY,
-        sttf::ENTRY,
-        kbest::ENTRY,
-        balanced::ENTRY,
-        equal::ENTRY,
-        linux::ENTRY,
+        Entry::of::<lowest_rtt::LowestRttConfig>(),
+        Entry::of::<roundrobin::RoundRobinConfig>(),
+        Entry::of::<redundant::RedundantConfig>(),
+        Entry::of::<weighted_roundrobin::WeightedRoundRobinConfig>(),
+        Entry::of::<blest::BlestConfig>(),
+        Entry::of::<ecf::EcfConfig>(),
+        Entry::of::<otias::OtiasConfig>(),
+        Entry::of::<daps::DapsConfig>(),
+        Entry::of::<sttf::SttfConfig>(),
+        Entry::of::<kbest::KBestConfig>(),
+        Entry::of::<balanced::BalancedConfig>(),
+        Entry::of::<equal::EqualConfig>(),
+        Entry::of::<linux::LinuxConfig>(),
     ],
 };
-
-/// What helps a blocked connection beside the scheduler called `name`.
-pub fn rescuer(name: &str, parameters: &Map<String, Value>) -> Result<Rescuer, RegistryError> {
-    Ok(Rescuer::of(&REGISTRY.parameters(name, parameters)?))
-}
-
-type SchedulerEntry = Entry<dyn Scheduler>;

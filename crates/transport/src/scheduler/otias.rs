@@ -1,19 +1,31 @@
 //! OTIAS: out-of-order transmission for in-order arrival.
 
-use super::rescue::{self, Unasked};
-use super::{Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt};
+use polypath_settings::{Algorithm, algorithm};
+
+use super::rescue::{self, Help, Rescuer};
+use super::{Decision, Scheduler, View, candidates_of_class, lowest_rtt};
 use crate::Nanos;
 use crate::path::Path;
 
-pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
-    name: "otias",
-    description: "The path on which the segment arrives first, queueing there even when its window is full",
-    source: "Yang et al., 2014 (out-of-order transmission for in-order arrival scheduling)",
-    parameters: || rescue::parameters(Vec::new(), Unasked::Off),
-    make: |_| Box::new(Otias),
-};
+algorithm! {
+    "otias",
+    "The path on which the segment arrives first, queueing there even when its window is full",
+    "Yang et al., 2014 (out-of-order transmission for in-order arrival scheduling)";
+    /// Settings of OTIAS.
+    OtiasConfig {
+        ..help: Help = rescue::OFF
+    }
+}
 
-struct Otias;
+impl Algorithm<dyn Scheduler> for OtiasConfig {
+    fn make(self) -> Box<dyn Scheduler> {
+        Box::new(Otias { help: self.help })
+    }
+}
+
+struct Otias {
+    help: Help,
+}
 
 /// When a segment given to this path now would arrive: the round trips until it may leave, then half a one. Nobody knows where it would
 /// have to wait for round trips that no sample tells.
@@ -32,6 +44,10 @@ fn arrival(path: &Path) -> Nanos {
 }
 
 impl Scheduler for Otias {
+    fn rescuer(&self) -> Rescuer {
+        self.help.rescuer()
+    }
+
     fn fills_queues(&self) -> bool {
         true
     }

@@ -5,38 +5,40 @@
 //! xquic hands a path as much as its window admits, and the pacer lets it go bit by bit: data beyond that goes on the next path at once. So here, without
 //! queues of paths, as much waits as the windows of the preferred paths admit, and what is more does not.
 
+use polypath_settings::{Given, Group, Measure, ModelError, Parameter, Value};
+
 use super::{Next, View, admits, usable};
 use crate::path::Path;
-use crate::registry::{Parameter, Parameters};
 
 const NAME: &str = "waits_for_pacer";
 
-/// The parameter of a scheduler that prefers paths.
-pub(super) fn preferring() -> Parameter {
-    Parameter::flag(
-        NAME,
-        "data for which the windows of preferred paths have room waits for their pacers; else the next path takes it. Left out: over QUIC, where each path is paced",
-    )
-}
+/// The setting of a scheduler that prefers paths.
+pub(super) const PREFERRING: &[Parameter] = &[Parameter::new::<Option<bool>>(
+    NAME,
+    Measure::Boolean,
+    "data for which the windows of preferred paths have room waits for their pacers; else the next path takes it. Left out: over QUIC, where each path is paced",
+)
+.or(Value::Absent(()))];
 
-/// The parameter of a scheduler that prefers none, where waiting for one path would hold back the others.
-pub(super) fn taking_turns() -> Parameter {
-    Parameter::boolean(
-        NAME,
-        false,
-        "data waits for a path whose window is open and whose pacer is not; else the next path takes it",
-    )
-}
+/// The setting of a scheduler that prefers none, where waiting for one path would hold back the others.
+pub(super) const TAKING_TURNS: &[Parameter] = &[Parameter::new::<bool>(
+    NAME,
+    Measure::Boolean,
+    "data waits for a path whose window is open and whose pacer is not; else the next path takes it",
+)
+.or(Value::Boolean(false))];
 
-/// What a scheduler's parameter says; absent: it follows from the path.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Patience(Option<bool>);
+/// What a scheduler's setting says; absent: it follows from the path.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Patience(Option<bool>);
+
+impl Group for Patience {
+    fn take(given: &Given) -> Result<Self, ModelError> {
+        given.take(NAME).map(Self)
+    }
+}
 
 impl Patience {
-    pub fn of(parameters: &Parameters) -> Self {
-        Self(parameters.flag(NAME))
-    }
-
     /// The windows of paced paths that are preferred to the open one, and that the scheduler `may` take, have room for all data, so that it
     /// waits for them.
     #[inline]

@@ -1,24 +1,32 @@
 //! Every segment on every path.
 
-use super::rescue::{self, Unasked};
-use super::{
-    Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt, ready,
-};
+use polypath_settings::{Algorithm, algorithm};
 
-pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
-    name: "redundant",
-    description: "Every path sends the whole stream; what arrives first counts",
-    source: "Froemmgen et al., ICC 2016; mptcp.org net/mptcp/mptcp_redundant.c",
-    parameters: || rescue::parameters(Vec::new(), Unasked::Off),
-    make: |_| {
+use super::rescue::{self, Help, Rescuer};
+use super::{Carried, Decision, Scheduler, View, candidates_of_class, lowest_rtt, ready};
+
+algorithm! {
+    "redundant",
+    "Every path sends the whole stream; what arrives first counts",
+    "Froemmgen et al., ICC 2016; mptcp.org net/mptcp/mptcp_redundant.c";
+    /// Settings of redundant sending.
+    RedundantConfig {
+        ..help: Help = rescue::OFF
+    }
+}
+
+impl Algorithm<dyn Scheduler> for RedundantConfig {
+    fn make(self) -> Box<dyn Scheduler> {
         Box::new(Redundant {
+            help: self.help,
             pointers: Vec::new(),
             last: 0,
         })
-    },
-};
+    }
+}
 
 struct Redundant {
+    help: Help,
     /// The offset that each path sends next.
     pointers: Vec<u64>,
     /// The path that sent last; the next one is asked first.
@@ -38,6 +46,10 @@ impl Redundant {
 }
 
 impl Scheduler for Redundant {
+    fn rescuer(&self) -> Rescuer {
+        self.help.rescuer()
+    }
+
     fn repeats_datagrams(&self) -> bool {
         true
     }

@@ -1,41 +1,85 @@
 //! Help for a connection that is blocked although a path has room: opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012,
 //! section 4.2; mptcp.org `mptcp_rcv_buf_optimization`). Any scheduler can have it.
 
+use polypath_settings::{Given, Group, Measure, ModelError, Parameter, Value};
+
 use super::lowest_rtt::choose;
 use super::{Blocked, Next, PathSet, View};
 use crate::Nanos;
 use crate::path::CaState;
-use crate::registry::{Parameter, Parameters};
 
 const REPEAT: &str = "opportunistic_retransmission";
 const PENALISE: &str = "penalisation";
 
-/// Which schedulers have both unless a scenario says otherwise.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unasked {
-    On,
-    Off,
-    /// In the variant `mptcp.org` only.
-    AsVariant,
+/// The settings of a scheduler that has both unless a scenario says otherwise, and of one that has neither.
+pub(super) const ON: &[Parameter] = &switches(true);
+pub(super) const OFF: &[Parameter] = &switches(false);
+
+/// Those of a scheduler that has both in the variant `mptcp.org` unless a scenario says otherwise.
+pub(super) const AS_VARIANT: &[Parameter] = &[
+    Parameter::new::<Option<bool>>(
+        REPEAT,
+        Measure::Boolean,
+        "send the blocking segment again on a faster path (M1); left out: in variant mptcp.org only",
+    )
+    .or(Value::Absent(())),
+    Parameter::new::<Option<bool>>(
+        PENALISE,
+        Measure::Boolean,
+        "halve the window of the path that blocks (M2); left out: in variant mptcp.org only",
+    )
+    .or(Value::Absent(())),
+];
+
+const fn switches(on: bool) -> [Parameter; 2] {
+    [
+        Parameter::new::<bool>(
+            REPEAT,
+            Measure::Boolean,
+            "send the blocking segment again on a faster path (M1)",
+        )
+        .or(Value::Boolean(on)),
+        Parameter::new::<bool>(
+            PENALISE,
+            Measure::Boolean,
+            "halve the window of the path that blocks (M2)",
+        )
+        .or(Value::Boolean(on)),
+    ]
 }
 
-/// The parameters of a scheduler: its own, and those of the help.
-pub(super) fn parameters(mut own: Vec<Parameter>, unasked: Unasked) -> Vec<Parameter> {
-    let switch = |name, description, of_variant| match unasked {
-        Unasked::AsVariant => Parameter::flag(name, of_variant),
-        _ => Parameter::boolean(name, unasked == Unasked::On, description),
-    };
-    own.push(switch(
-        REPEAT,
-        "send the blocking segment again on a faster path (M1)",
-        "send the blocking segment again on a faster path (M1); left out: in variant mptcp.org only",
-    ));
-    own.push(switch(
-        PENALISE,
-        "halve the window of the path that blocks (M2)",
-        "halve the window of the path that blocks (M2); left out: in variant mptcp.org only",
-    ));
-    own
+/// What of it a scheduler has; left out: as its variant.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Help {
+    repeats: Option<bool>,
+    penalises: Option<bool>,
+}
+
+impl Group for Help {
+    fn take(given: &Given) -> Result<Self, ModelError> {
+        Ok(Self {
+            repeats: given.take(REPEAT)?,
+            penalises: given.take(PENALISE)?,
+        })
+    }
+}
+
+impl Help {
+    /// What was left out is as said.
+    pub fn or(self, both: bool) -> Self {
+        Self {
+            repeats: self.repeats.or(Some(both)),
+            penalises: self.penalises.or(Some(both)),
+        }
+    }
+
+    pub fn rescuer(self) -> Rescuer {
+        Rescuer {
+            repeats: self.repeats == Some(true),
+            penalises: self.penalises == Some(true),
+            last_penalty: Vec::new(),
+        }
+    }
 }
 
 /// What to do for a blocked connection.
@@ -47,7 +91,7 @@ pub struct Rescue {
     pub penalise: Option<usize>,
 }
 
-/// Helps a blocked connection as far as its scheduler's parameters say.
+/// Helps a blocked connection as far as its scheduler's settings say.
 #[derive(Clone, Debug, Default)]
 pub struct Rescuer {
     repeats: bool,
@@ -61,16 +105,6 @@ const SMALL_WINDOW: u32 = 4;
 const MUCH_SLOWER: Nanos = 4;
 
 impl Rescuer {
-    pub(super) fn of(parameters: &Parameters) -> Self {
-        let kernel = parameters.chosen("variant") == Some("mptcp.org");
-        let asked = |name| parameters.flag(name).unwrap_or(kernel);
-        Self {
-            repeats: asked(REPEAT),
-            penalises: asked(PENALISE),
-            last_penalty: Vec::new(),
-        }
-    }
-
     pub fn rescue(&mut self, view: &View, cause: Blocked) -> Rescue {
         let mut rescue = Rescue::default();
         let Some(head) = view.head.filter(|_| self.repeats || self.penalises) else {

@@ -1,61 +1,50 @@
 //! Round robin over the paths with room.
 
-use super::patience::{self, Patience};
-use super::rescue::{self, Unasked};
-use super::{Carried, Decision, Scheduler, SchedulerEntry, View, candidates_of_class, has_room};
-use crate::path::{CaState, Path};
-use crate::registry::Parameter;
+use polypath_settings::{Algorithm, algorithm};
 
-pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
-    name: "roundrobin",
-    description: "The same number of segments on each path in turn; backups only when no other path is usable",
-    source: "mptcp.org net/mptcp/mptcp_rr.c",
-    parameters: || {
-        let own = vec![
-            Parameter::integer(
-                "num_segments",
-                1,
-                1,
-                255,
-                "segments on a path before the next one's turn",
-            ),
-            Parameter::boolean(
-                "cwnd_limited",
-                true,
-                "skip a path whose congestion window is full; otherwise wait until its turn can be taken",
-            ),
-            patience::taking_turns(),
-        ];
-        rescue::parameters(own, Unasked::Off)
-    },
-    make: |parameters| {
-        Box::new(RoundRobin::new(
-            vec![parameters.integer("num_segments") as u32],
-            parameters.boolean("cwnd_limited"),
-            Patience::of(parameters),
-        ))
-    },
-};
+use super::patience::{self, Patience};
+use super::rescue::{self, Help, Rescuer};
+use super::{Carried, Decision, Scheduler, View, candidates_of_class, has_room};
+use crate::path::{CaState, Path};
+
+algorithm! {
+    "roundrobin",
+    "The same number of segments on each path in turn; backups only when no other path is usable",
+    "mptcp.org net/mptcp/mptcp_rr.c";
+    /// Settings of round robin.
+    RoundRobinConfig {
+        /// segments on a path before the next one's turn
+        num_segments: u32 as Integer.at_least(1).at_most(255) = Integer(1),
+        /// skip a path whose congestion window is full; otherwise wait until its turn can be taken
+        cwnd_limited: bool as Boolean = Boolean(true),
+        ..patience: Patience = patience::TAKING_TURNS,
+        ..help: Help = rescue::OFF
+    }
+}
+
+impl Algorithm<dyn Scheduler> for RoundRobinConfig {
+    fn make(self) -> Box<dyn Scheduler> {
+        Box::new(RoundRobin {
+            turns: vec![self.num_segments],
+            skip_full: self.cwnd_limited,
+            patience: self.patience,
+            help: self.help,
+            quota: Vec::new(),
+        })
+    }
+}
 
 pub(super) struct RoundRobin {
     /// Segments of each path's turn; the last entry holds for all further paths.
-    turns: Vec<u32>,
-    skip_full: bool,
-    patience: Patience,
+    pub turns: Vec<u32>,
+    pub skip_full: bool,
+    pub patience: Patience,
+    pub help: Help,
     /// Segments that each path sent in this turn.
-    quota: Vec<u32>,
+    pub quota: Vec<u32>,
 }
 
 impl RoundRobin {
-    pub fn new(turns: Vec<u32>, skip_full: bool, patience: Patience) -> Self {
-        Self {
-            turns,
-            skip_full,
-            patience,
-            quota: Vec::new(),
-        }
-    }
-
     fn turn_of(&self, index: usize) -> u32 {
         self.turns[index.min(self.turns.len() - 1)]
     }
@@ -76,6 +65,10 @@ impl RoundRobin {
 }
 
 impl Scheduler for RoundRobin {
+    fn rescuer(&self) -> Rescuer {
+        self.help.rescuer()
+    }
+
     fn select(&mut self, view: &View) -> Decision {
         let Some(next) = &view.next else {
             return Decision::Wait;

@@ -1,19 +1,31 @@
 //! STTF: shortest transfer time first.
 
-use super::rescue::{self, Unasked};
-use super::{Decision, Scheduler, SchedulerEntry, View, candidates_of_class, lowest_rtt, ready};
+use polypath_settings::{Algorithm, algorithm};
+
+use super::rescue::{self, Help, Rescuer};
+use super::{Decision, Scheduler, View, candidates_of_class, lowest_rtt, ready};
 use crate::Nanos;
 use crate::path::Path;
 
-pub(super) const ENTRY: SchedulerEntry = SchedulerEntry {
-    name: "sttf",
-    description: "The path on which the segment arrives first, its window's growth foreseen; waits for it if it is full",
-    source: "Hurtig et al., IEEE/ACM ToN 2019 (low-latency scheduling in MPTCP)",
-    parameters: || rescue::parameters(Vec::new(), Unasked::Off),
-    make: |_| Box::new(Sttf),
-};
+algorithm! {
+    "sttf",
+    "The path on which the segment arrives first, its window's growth foreseen; waits for it if it is full",
+    "Hurtig et al., IEEE/ACM ToN 2019 (low-latency scheduling in MPTCP)";
+    /// Settings of STTF.
+    SttfConfig {
+        ..help: Help = rescue::OFF
+    }
+}
 
-struct Sttf;
+impl Algorithm<dyn Scheduler> for SttfConfig {
+    fn make(self) -> Box<dyn Scheduler> {
+        Box::new(Sttf { help: self.help })
+    }
+}
+
+struct Sttf {
+    help: Help,
+}
 
 /// When a segment given to this path would arrive, behind what is in flight there, as the window grows round by round.
 fn arrival(path: &Path) -> Nanos {
@@ -32,6 +44,10 @@ fn arrival(path: &Path) -> Nanos {
 }
 
 impl Scheduler for Sttf {
+    fn rescuer(&self) -> Rescuer {
+        self.help.rescuer()
+    }
+
     fn select(&mut self, view: &View) -> Decision {
         let Some(next) = &view.next else {
             return Decision::Wait;

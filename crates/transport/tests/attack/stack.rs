@@ -1,6 +1,6 @@
 //! What the endpoints have for a stack: any profile, congestion control and scheduler, and settings that change what is answered and kept.
 
-use polypath_transport::registry::Registry;
+use polypath_settings::Registry;
 use polypath_transport::{
     AckFrequency, AckPath, Buffer, Choice, Config, ControlPath, MILLISECOND as MS, MtuProbing,
     Profile, WindowReduction, congestion, path_manager, scheduler,
@@ -18,6 +18,7 @@ pub fn pick<T: Copy>(rng: &mut Choices, among: &[T]) -> T {
 
 fn entry<T: ?Sized>(rng: &mut Choices, registry: &Registry<T>) -> Choice {
     registry.entries[rng.random_range(0..registry.entries.len())]
+        .model
         .name
         .into()
 }

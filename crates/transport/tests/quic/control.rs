@@ -3,10 +3,10 @@
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
+use polypath_settings::RegistryError;
 use polypath_transport::congestion::CongestionControl;
 use polypath_transport::path_manager::PathManager;
 use polypath_transport::quic::Transmit;
-use polypath_transport::registry::RegistryError;
 use polypath_transport::scheduler::{Carried, Decision, PacketKind, Scheduler, View};
 use polypath_transport::{
     AckPath, Algorithms, Buffer, Choice, Config, ControlPath, Foreign, MILLISECOND as MS, Nanos,
@@ -64,10 +64,6 @@ impl Scheduler for Together {
 struct Given<S>(S);
 
 impl<S: Scheduler + Clone + Debug + Sync + 'static> Foreign for Given<S> {
-    fn knows(&self, _: &Choice) -> bool {
-        true
-    }
-
     fn congestion(&self, _: &Choice) -> Option<Result<Box<dyn CongestionControl>, RegistryError>> {
         None
     }

@@ -40,11 +40,7 @@ fn a_second_path_is_validated_and_used() {
 
 #[test]
 fn each_scheduler_delivers_everything() {
-    for name in polypath_transport::scheduler::REGISTRY
-        .entries
-        .iter()
-        .map(|entry| entry.name)
-    {
+    for name in polypath_transport::scheduler::REGISTRY.names() {
         let config = Config {
             scheduler: name.into(),
             ..multipath()
@@ -63,11 +59,7 @@ fn each_scheduler_delivers_everything() {
 
 #[test]
 fn each_congestion_control_fills_two_paths() {
-    for name in polypath_transport::congestion::REGISTRY
-        .entries
-        .iter()
-        .map(|entry| entry.name)
-    {
+    for name in polypath_transport::congestion::REGISTRY.names() {
         let config = Config {
             congestion: name.into(),
             ..multipath()

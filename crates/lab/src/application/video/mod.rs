@@ -22,6 +22,7 @@ pub(super) const ENTRY: Entry = Entry {
         summary: "Adaptive video over HTTP/1.1 (DASH): segments one after the other into a player's buffer, each at the rate that a rule chooses; over QUIC all on one stream",
         source: "ISO/IEC 23009-1; rules: Yin et al., SIGCOMM 2015, and Huang et al., SIGCOMM 2014",
         parameters: &[],
+        groups: &[],
     },
     transports: CONNECTIONS,
 };

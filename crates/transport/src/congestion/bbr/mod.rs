@@ -10,22 +10,27 @@ mod policer;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::{Ack, CongestionControl, CongestionEntry, RateSample, Restart};
+use super::{Ack, CongestionControl, RateSample, Restart};
 use crate::path::burst;
 use crate::path::{CaState, INFINITE_SSTHRESH, Member, Path};
-use crate::registry::no_parameters;
 use crate::{MILLISECOND, Nanos, SECOND};
 use aggregation::Aggregation;
 use filter::Maximum;
 use policer::Policer;
+use polypath_settings::{Algorithm, algorithm};
 
-pub(super) const ENTRY: CongestionEntry = CongestionEntry {
-    name: "bbr",
-    description: "BBR version 1 on each path by itself: paces at the measured bandwidth and keeps the queue short, whatever is lost",
-    source: "Cardwell et al., CACM 60(2) 2017; draft-cardwell-iccrg-bbr-congestion-control-00; Linux net/ipv4/tcp_bbr.c",
-    parameters: no_parameters,
-    make: |_| Box::new(Bbr::new()),
-};
+algorithm! {
+    "bbr",
+    "BBR version 1 on each path by itself: paces at the measured bandwidth and keeps the queue short, whatever is lost",
+    "Cardwell et al., CACM 60(2) 2017; draft-cardwell-iccrg-bbr-congestion-control-00; Linux net/ipv4/tcp_bbr.c";
+    Bbr
+}
+
+impl Algorithm<dyn CongestionControl> for Bbr {
+    fn make(self) -> Box<dyn CongestionControl> {
+        Box::new(self)
+    }
+}
 
 /// The states of section 4.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +61,7 @@ const PACING_MARGIN: f64 = 0.99;
 /// What the window may be before ten packets were delivered, and with no RTT known.
 const INITIAL_WINDOW: u32 = 10;
 
-struct Bbr {
+pub(super) struct Bbr {
     random: Pcg64Mcg,
     mode: Mode,
     bandwidth: Maximum,
@@ -87,8 +92,8 @@ struct Bbr {
     last: RateSample,
 }
 
-impl Bbr {
-    fn new() -> Self {
+impl Default for Bbr {
+    fn default() -> Self {
         Self {
             random: Pcg64Mcg::seed_from_u64(0),
             mode: Mode::Startup,
@@ -117,7 +122,9 @@ impl Bbr {
             last: RateSample::default(),
         }
     }
+}
 
+impl Bbr {
     /// Packets a second.
     fn estimate(&self) -> f64 {
         self.policer.rate().unwrap_or_else(|| self.bandwidth.get())
@@ -468,7 +475,7 @@ mod tests {
     #[test]
     fn only_an_application_that_has_no_more_is_idle() {
         for app_limited in [false, true] {
-            let mut bbr = Bbr::new();
+            let mut bbr = Bbr::default();
             let restart = Restart {
                 now: SECOND,
                 idle: SECOND,

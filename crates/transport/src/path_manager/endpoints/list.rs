@@ -1,27 +1,42 @@
 //! The host's endpoints: what each is for, and their order.
 
 use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use polypath_settings::choice;
 
 use crate::path_manager::{LocalAddress, unused_id};
 
 /// What an address is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Flags {
+pub struct Flags {
     pub subflow: bool,
     pub fullmesh: bool,
     pub signal: bool,
 }
 
-impl Flags {
-    /// What the parameter `flags` says.
-    pub fn of_all(text: &str) -> Self {
-        Self {
-            subflow: matches!(text, "subflow" | "fullmesh" | "signal subflow"),
-            fullmesh: text == "fullmesh",
-            signal: text.starts_with("signal"),
+choice! {
+    /// What all addresses of a host are for.
+    Task {
+        Subflow = "subflow",
+        FullMesh = "fullmesh",
+        Signal = "signal",
+        SignalSubflow = "signal subflow",
+        None = "none",
+    }
+}
+
+impl Task {
+    pub(super) fn flags(self) -> Flags {
+        Flags {
+            subflow: matches!(self, Self::Subflow | Self::FullMesh | Self::SignalSubflow),
+            fullmesh: self == Self::FullMesh,
+            signal: matches!(self, Self::Signal | Self::SignalSubflow),
         }
     }
+}
 
+impl Flags {
     /// It has a task.
     pub fn any(self) -> bool {
         self.subflow || self.fullmesh || self.signal
@@ -30,16 +45,18 @@ impl Flags {
 
 /// An address that is named as an endpoint.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Named {
+pub struct Named {
     pub address: IpAddr,
     pub flags: Flags,
     /// Where joins are taken that its announcement leads to, if not at the connection's port.
     pub port: Option<u16>,
 }
 
-impl Named {
-    /// From what `ip mptcp endpoint add` is given.
-    pub fn parse(text: &str) -> Result<Self, String> {
+/// From what `ip mptcp endpoint add` is given.
+impl FromStr for Named {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
         let address = words.next().unwrap_or_default();
         let address = address

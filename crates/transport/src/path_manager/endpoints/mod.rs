@@ -4,56 +4,40 @@ mod list;
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::{
-    Action, Departure, LocalAddress, Occasion, Pair, PathManager, PathManagerEntry, PmView,
-    RemoteAddress,
-};
-use crate::registry::Parameter;
-use list::{Endpoint, Flags, List, Named};
+use polypath_settings::{Algorithm, Lines, algorithm};
 
-pub(super) const ENTRY: PathManagerEntry = PathManagerEntry {
-    name: "endpoints",
-    description: "The kernel's endpoints and limits: each address, after the first, tried once",
-    source: "Linux net/mptcp/pm_kernel.c; ip-mptcp(8)",
-    parameters: || {
-        vec![
-            Parameter::choice(
-                "flags",
-                &["subflow", "fullmesh", "signal", "signal subflow", "none"],
-                "what the host's addresses are for: opening subflows to the peer's first address, or to all; being announced",
-            ),
-            Parameter::texts(
-                "endpoints",
-                |text| Named::parse(text).map(drop),
-                "in place of flags: the addresses that are endpoints, in their order, each \"ADDRESS [subflow] [signal] \
-                 [fullmesh] [port NUMBER]\"; other addresses of the host are none (ip mptcp endpoint add). A port is of \
-                 an address that is announced and not opened from",
-            ),
-            Parameter::integer(
-                "subflows",
-                2,
-                0,
-                64,
-                "further subflows of a connection at most (ip mptcp limits set subflows)",
-            ),
-            Parameter::integer(
-                "add_addr_accepted",
-                0,
-                0,
-                8,
-                "announced addresses to which the client opens subflows at most (ip mptcp limits set add_addr_accepted)",
-            ),
-        ]
-    },
-    make: |parameters| {
-        let given = parameters.texts("endpoints");
-        let named = given.filter_map(|text| Named::parse(text).ok()).collect();
-        let list = List::new(Flags::of_all(parameters.text("flags")), named);
-        let most_subflows = parameters.integer("subflows") as usize;
-        let most_accepted = parameters.integer("add_addr_accepted") as usize;
-        Box::new(Endpoints::new(list, most_subflows, most_accepted))
-    },
-};
+use super::{Action, Departure, LocalAddress, Occasion, Pair, PathManager, PmView, RemoteAddress};
+use list::{Endpoint, Flags, List, Named, Task};
+
+algorithm! {
+    "endpoints",
+    "The kernel's endpoints and limits: each address, after the first, tried once",
+    "Linux net/mptcp/pm_kernel.c; ip-mptcp(8)";
+    /// Settings of the kernel's path manager.
+    EndpointsConfig {
+        /// what the host's addresses are for: opening subflows to the peer's first address, or to all; being announced
+        flags: Task as Text = Text("subflow"),
+        /// in place of flags: the addresses that are endpoints, in their order, each "ADDRESS [subflow] [signal]
+        /// [fullmesh] [port NUMBER]"; other addresses of the host are none (ip mptcp endpoint add). A port is of
+        /// an address that is announced and not opened from
+        endpoints: Lines<Named> as Texts = Texts(&[]),
+        /// further subflows of a connection at most (ip mptcp limits set subflows)
+        subflows: u32 as Integer.at_least(0).at_most(64) = Integer(2),
+        /// announced addresses to which the client opens subflows at most (ip mptcp limits set add_addr_accepted)
+        add_addr_accepted: u32 as Integer.at_least(0).at_most(8) = Integer(0),
+    }
+}
+
+impl Algorithm<dyn PathManager> for EndpointsConfig {
+    fn make(self) -> Box<dyn PathManager> {
+        let list = List::new(self.flags.flags(), self.endpoints.0);
+        Box::new(Endpoints::new(
+            list,
+            self.subflows as usize,
+            self.add_addr_accepted as usize,
+        ))
+    }
+}
 
 /// The kernel's path manager on a host whose addresses have no task.
 pub(super) fn without_tasks() -> Box<dyn PathManager> {

@@ -79,7 +79,7 @@ fn main() {
     for reno in [true, false] {
         for paths in [1, 2] {
             let config = Config {
-                mptcp: paths > 1,
+                multipath: paths > 1,
                 congestion: if reno { "reno".into() } else { "cubic".into() },
                 ..Config::default()
             };

@@ -252,13 +252,13 @@ fn channel(channel: &plan::Channel) -> Result<ChannelConfig, TraceError> {
 /// The transport settings of a stack.
 fn config(
     stack: &plan::Stack,
-    mptcp: bool,
+    multipath: bool,
     place: &str,
     algorithms: &Algorithms,
 ) -> Result<Arc<Config>, PlanError> {
     check_ack_frequency(stack.config.ack_frequency.as_ref(), place)?;
     let config = Config {
-        mptcp,
+        multipath,
         ..stack.config.clone()
     };
     algorithms

@@ -17,16 +17,16 @@ mod middlebox;
 mod names;
 #[cfg(feature = "noq")]
 mod noq;
-mod origins;
 mod other_stack;
 pub mod plan;
+mod planned_routes;
 mod qlog;
 mod quic;
 mod record;
 mod registry;
 mod simulation;
 mod spreading;
-mod ways;
+mod stream_offsets;
 
 pub use build::{Built, build};
 pub use capture::CaptureMode;
@@ -34,8 +34,8 @@ pub use control::{Chooser, Choosers, NewFlow};
 pub use error::PlanError;
 pub use flow::label;
 pub use middlebox::{MiddleboxReport, Tally};
+pub use planned_routes::{Undetermined, Way, Ways};
 pub use polypath_trace::Recording;
 pub use polypath_transport as transport;
 pub use registry::{fault, registry, wifi_rates};
 pub use simulation::{Simulation, Step, SwitchTotals, Totals, check};
-pub use ways::{Undetermined, Way, Ways};

@@ -18,8 +18,8 @@ use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::flow::Body;
 use crate::middlebox::MiddleboxReport;
-use crate::origins::Origins;
 use crate::plan::{Plan, Transport};
+use crate::stream_offsets::Origins;
 
 /// Collects a recording.
 pub(crate) struct Recorder {

@@ -173,7 +173,7 @@ impl Host {
         let Some(route) = self.routes.to(remote) else {
             return;
         };
-        if config.mptcp {
+        if config.multipath {
             unsupported("Multipath TCP over routes of its own");
         }
         config.mtu = self.mtu_to(remote);
@@ -225,7 +225,7 @@ impl Host {
                 Some("2") => MtuProbing::On,
                 _ => MtuProbing::Off,
             },
-            mptcp: multipath,
+            multipath,
             ..base
         }
     }

@@ -90,7 +90,7 @@ impl std::fmt::Debug for Case {
                 on(host.checksum, "checksum"),
                 on(host.nagle, "nagle"),
                 on(host.ecn, "ecn"),
-                on(host.mptcp, "mptcp"),
+                on(host.multipath, "mptcp"),
                 on(host.autotuning, "autotuning"),
             )?;
         }
@@ -137,7 +137,7 @@ fn host() -> impl Strategy<Value = Config> {
             checksum,
             nagle,
             ecn,
-            mptcp,
+            multipath: mptcp,
             autotuning,
             receive_buffer: Buffer {
                 minimum: receive,

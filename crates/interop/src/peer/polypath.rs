@@ -38,7 +38,7 @@ fn config(setup: &Setup) -> Config {
         maximum: bytes,
     });
     Config {
-        mptcp: false,
+        multipath: false,
         ecn: setup.ecn,
         retry: setup.retry,
         resumption: setup.sessions.is_some(),

@@ -9,7 +9,7 @@ use crate::{MBPS, Trouble, link, multipath, quic};
 
 fn settings(config: &Config) -> Settings {
     Settings {
-        paths: if config.mptcp { 4 } else { 0 },
+        paths: if config.multipath { 4 } else { 0 },
         ..Settings::default()
     }
 }
@@ -21,7 +21,7 @@ fn long() -> Exchange {
 }
 
 fn links(config: &Config) -> Vec<polypath_interop::Link> {
-    vec![link(10 * MBPS, 20 * MS); if config.mptcp { 2 } else { 1 }]
+    vec![link(10 * MBPS, 20 * MS); if config.multipath { 2 } else { 1 }]
 }
 
 const TROUBLE: Trouble = Trouble {

@@ -18,7 +18,7 @@ pub const MBPS: u64 = 1_000_000;
 
 pub fn quic() -> Config {
     Config {
-        mptcp: false,
+        multipath: false,
         ..Config::default()
     }
 }

@@ -14,7 +14,7 @@ fn exchange() -> Exchange {
 
 fn settings(config: &Config) -> Settings {
     Settings {
-        paths: if config.mptcp { 4 } else { 0 },
+        paths: if config.multipath { 4 } else { 0 },
         retry: true,
         ..Settings::default()
     }

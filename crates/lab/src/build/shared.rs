@@ -25,19 +25,19 @@ impl SharedConfigs {
     pub fn of(
         &mut self,
         stack: &Stack,
-        mptcp: bool,
+        multipath: bool,
         place: &str,
         algorithms: &Algorithms,
     ) -> Result<Arc<Config>, PlanError> {
         let mut known = self.made.iter();
-        if let Some((_, _, made)) = known.find(|(of, with, _)| (of, *with) == (stack, mptcp)) {
+        if let Some((_, _, made)) = known.find(|(of, with, _)| (of, *with) == (stack, multipath)) {
             return Ok(made.clone());
         }
-        let made = config(stack, mptcp, place, algorithms)?;
+        let made = config(stack, multipath, place, algorithms)?;
         if self.made.len() == MOST {
             self.made.remove(0);
         }
-        self.made.push((stack.clone(), mptcp, made.clone()));
+        self.made.push((stack.clone(), multipath, made.clone()));
         Ok(made)
     }
 }

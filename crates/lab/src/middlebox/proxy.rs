@@ -39,7 +39,7 @@ pub(super) struct Proxy {
 impl Default for Proxy {
     fn default() -> Self {
         let config = Config {
-            mptcp: false,
+            multipath: false,
             ..Config::default()
         };
         Self {

@@ -46,7 +46,7 @@ pub struct Algorithms {
 impl Algorithms {
     fn config(&self) -> Result<Arc<Config>, ConfigError> {
         let mut config = Config {
-            mptcp: !self.single,
+            multipath: !self.single,
             ..Config::default()
         };
         let chosen = [

@@ -76,7 +76,7 @@ pub struct Kept {
 /// Whether subflows take more than their windows admit: with a scheduler that fills queues, and in upstream MPTCP with any, since there a
 /// data fragment goes to a subflow as a whole.
 fn fills_queues(config: &Config, scheduler: &dyn Scheduler) -> bool {
-    scheduler.fills_queues() || (config.mptcp && config.profile.buffers_by_subflow())
+    scheduler.fills_queues() || (config.multipath && config.profile.buffers_by_subflow())
 }
 
 impl Connection {
@@ -94,7 +94,7 @@ impl Connection {
             isn: _,
         } = host;
         let multipath = config
-            .mptcp
+            .multipath
             .then(|| Multipath::new(&config, random.next_u64()));
         let session = Session {
             multipath,
@@ -218,7 +218,7 @@ impl Connection {
         let mtu = self.policy.addresses().egress().mtu(local, config.mtu);
         let mss = crate::tcp::announced_mss(mtu, local.is_ipv6());
         let fills_queues = fills_queues(config, self.policy.scheduler());
-        let reckoning = if fills_queues && config.mptcp {
+        let reckoning = if fills_queues && config.multipath {
             Reckoning::RateAndMemory
         } else if fills_queues || config.profile.writes_in_bursts() {
             Reckoning::Rate

@@ -73,7 +73,7 @@ fn scheduler_for(
 ) -> Result<(Box<dyn Scheduler>, Rescuer), RegistryError> {
     let chosen = algorithms.scheduler(config)?;
     let rescuer = chosen.rescuer();
-    let scheduler = match config.mptcp || !chosen.fills_queues() {
+    let scheduler = match config.multipath || !chosen.fills_queues() {
         true => chosen,
         false => scheduler::REGISTRY.make("default", &Map::new())?,
     };
@@ -133,7 +133,7 @@ impl Connection {
             initial_max_streams_uni: STREAMS,
             initial_source_connection_id: Some(source),
             max_datagram_frame_size: datagrams::LONGEST,
-            initial_max_path_id: config.mptcp.then_some(PATHS),
+            initial_max_path_id: config.multipath.then_some(PATHS),
             min_ack_delay: ack_frequency::offer(&config),
             ..TransportParameters::default()
         };
@@ -252,7 +252,7 @@ impl Connection {
             member.status_mut().take(sequence, backup);
         }
         let mut path = Path::new(payload(member.datagram()), self.config.initial_window);
-        path.multipath = self.config.mptcp;
+        path.multipath = self.config.multipath;
         path.paces = true;
         let index = self.paths.add(member, path);
         self.compare_timeouts();

@@ -86,7 +86,7 @@ struct World {
 
 fn host(multipath: bool, address: SocketAddr, seed: u128) -> Accept {
     let config = Config {
-        mptcp: multipath,
+        multipath,
         ..Config::default()
     };
     Accept {

@@ -288,7 +288,7 @@ settings! {
         limits: Limits = Limits::default(),
         /// Use several paths when the peer does too; a Plan says it of each application.
         #[serde(skip)]
-        mptcp: bool = true,
+        multipath: bool = true,
     }
 }
 

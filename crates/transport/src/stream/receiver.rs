@@ -100,7 +100,7 @@ impl Receiver {
             share,
             largest_buffer: largest,
             out_of_order_counts: config.profile.out_of_order_counts(),
-            multipath: config.mptcp,
+            multipath: config.multipath,
             autotuning: config.autotuning && largest > buffer,
             edge: 0,
             slow_start: (buffer * share / 256).min(65_535),

@@ -256,7 +256,7 @@ impl Socket {
             congestion.seed(iss.into());
             Box::default()
         });
-        let upstream = config.mptcp && config.profile.buffers_by_subflow();
+        let upstream = config.multipath && config.profile.buffers_by_subflow();
         let limits = config.send_buffer;
         Self {
             reckoning,

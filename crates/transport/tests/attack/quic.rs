@@ -29,7 +29,7 @@ pub type Stack = fn(&mut Choices) -> Config;
 
 fn pair(rng: &mut Choices, paths: usize, stack: Stack) -> Pair {
     let mut stack = || Config {
-        mptcp: paths > 1,
+        multipath: paths > 1,
         ..stack(rng)
     };
     let (client, server) = (stack(), stack());

@@ -70,7 +70,7 @@ pub fn host(config: &Config, addresses: Vec<IpAddr>, seed: u128) -> Accept {
 /// Plain TCP with Reno, whose windows are easy to follow.
 pub fn tcp() -> Config {
     Config {
-        mptcp: false,
+        multipath: false,
         congestion: "reno".into(),
         rto_min_ns: RTO_MIN,
         ..Config::default()

@@ -125,7 +125,7 @@ fn nothing_is_waited_for_where_nothing_can_come() {
         );
     }
     let mut plain = config(Profile::Linux, &[]);
-    plain.mptcp = false;
+    plain.multipath = false;
     let mut pair = sending(&plain, 50_000_000);
     kill(&mut pair);
     assert_eq!(

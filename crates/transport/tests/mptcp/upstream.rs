@@ -208,7 +208,7 @@ fn a_full_buffer_is_written_to_in_bursts() {
 fn tcp_goes_beyond_its_send_buffer_while_the_window_has_room() {
     let buffer = |size| Buffer::from([size; 3]);
     let config = Config {
-        mptcp: false,
+        multipath: false,
         send_buffer: buffer(100_000),
         receive_buffer: buffer(4_000_000),
         ..upstream()

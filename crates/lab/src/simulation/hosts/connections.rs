@@ -10,8 +10,8 @@ use crate::application::{Frames, Io, Side};
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::flow::{Body, Content, End, ip_header_len};
-use crate::origins::Origins;
 use crate::record::sampled;
+use crate::stream_offsets::Origins;
 
 use super::Hosts;
 use super::events::lacks_address;

@@ -3,10 +3,10 @@
 //! It moves packets from where hosts put them to where hosts take them, and knows nothing of connections and applications.
 
 mod accounts;
-mod expecting;
 mod flows;
 mod middleboxes;
 mod net;
+mod prefetching;
 mod reports;
 mod stand;
 mod switching;
@@ -33,8 +33,8 @@ use crate::qlog::Qlogs;
 use crate::record::Recorder;
 use crate::spreading::Spreading;
 
-use expecting::Expecting;
 use net::Net;
+use prefetching::Expecting;
 use stand::Stand;
 pub use switching::SwitchTotals;
 use switching::Switching;

@@ -87,10 +87,11 @@ impl DataSender {
             } else {
                 buffer.maximum.max(buffer.default)
             },
-            fragments: (config.mptcp && config.profile.buffers_by_subflow())
+            fragments: (config.multipath && config.profile.buffers_by_subflow())
                 .then(Fragments::default),
             least_buffer: buffer.minimum,
-            buffers: (!config.mptcp && config.profile.writes_in_bursts()).then(WriteQueue::default),
+            buffers: (!config.multipath && config.profile.writes_in_bursts())
+                .then(WriteQueue::default),
             waiting: 0,
             more: false,
             records: VecDeque::new(),

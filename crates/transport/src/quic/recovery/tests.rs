@@ -75,7 +75,7 @@ impl CongestionControl for Recorder {
 
 fn host(address: SocketAddr, seed: u128) -> Accept {
     let config = Config {
-        mptcp: false,
+        multipath: false,
         initial_window: 40,
         ..Config::default()
     };

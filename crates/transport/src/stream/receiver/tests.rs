@@ -49,7 +49,7 @@ fn autotuned(mptcp: bool, buffer: u64, maximum: u64) -> (Receiver, SocketWindow)
     };
     let mut receiver = Receiver::new(&Config {
         profile: Profile::Linux,
-        mptcp,
+        multipath: mptcp,
         receive_buffer,
         ..Config::default()
     });

@@ -19,7 +19,7 @@ from polypath.report import Labelled, Page, build
 from polypath.report import html as page_html
 from polypath.results import MetricError, Recording, metrics
 from polypath.results.points import MEASURES, SEED
-from polypath.results.shown import Report
+from polypath.results.report_page import Report
 from polypath.scenario import Plan, Scenario
 from polypath.scenario.picture import describe_topology
 from polypath.sweep import Result, Sweep

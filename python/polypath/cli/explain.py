@@ -22,7 +22,7 @@ from polypath.remedies import Trial
 from polypath.results import Recording, account, layout, metrics, reasons
 from polypath.results.account import Account
 from polypath.results.metrics import SECOND, Connection
-from polypath.results.wording import counted
+from polypath.results.phrases import counted
 from polypath.scenario import Plan
 from polypath.scenario.traffic import TRANSPORTS
 

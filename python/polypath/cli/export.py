@@ -14,7 +14,7 @@ from polypath.cli.write import require_new, require_not_read
 from polypath.engines import owned
 from polypath.formats import EXPORTERS, ExportError
 from polypath.results import OutputError, Recording, folder, layout
-from polypath.results.wording import counted
+from polypath.results.phrases import counted
 
 #: Of the folder in which it is until it is whole.
 _PARTIAL = ".polypath-export-"

@@ -17,7 +17,7 @@ from polypath.engines import Options
 from polypath.results import Recording
 from polypath.results.exposure import AES_BLOCK_BYTES, Exposure, Stream, left_out, links_to_read
 from polypath.results.exposure import exposure as exposures
-from polypath.results.wording import counted
+from polypath.results.phrases import counted
 
 #: Sets of links with a row, those that see most.
 _MOST_SETS: Final = 20

@@ -17,7 +17,7 @@ from rich.table import Table
 from polypath.cli.console import out, table
 from polypath.cli.sparkline import sparkline
 from polypath.results import Recording, metrics
-from polypath.results.wording import counted, significant
+from polypath.results.phrases import counted, significant
 
 #: With more connections or subflows than this, these have no row of their own.
 ROWS: Final = 40

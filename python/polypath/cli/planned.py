@@ -10,9 +10,9 @@ from rich.markup import escape
 
 from polypath.cli.console import out, table
 from polypath.cli.jobs import Job
+from polypath.results.phrases import counted
 from polypath.results.routes import Route, is_determined, routes, stack
 from polypath.results.routing import PathOfSubflow
-from polypath.results.wording import counted
 from polypath.scenario import describe_topology
 from polypath.scenario.vary import SEED
 from polypath.units import BY_SUFFIX, RATE, SIZE, TIME, Quantity, format_share

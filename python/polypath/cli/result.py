@@ -11,8 +11,8 @@ from rich.markup import escape
 from polypath.cli import many
 from polypath.cli.console import GAP, out, table
 from polypath.cli.sparkline import WIDTH, means, sparkline
-from polypath.results import Recording, further, metrics, notes
-from polypath.results.wording import milliseconds, significant
+from polypath.results import Recording, metrics, notes, other_tables
+from polypath.results.phrases import milliseconds, significant
 
 _HEADINGS: Final = ("connection", "transport", "Mbps", "share", "RTT ms", "resent")
 _NUMBERS: Final = frozenset(_HEADINGS[2:])
@@ -23,7 +23,7 @@ _SPARKS: Final = 8
 def show(recording: Recording, title: str) -> None:
     """Prints the result of one run, in quantiles where a row for each subflow would be too many."""
     found = [(each, metrics.subflows(recording, each)) for each in metrics.connections(recording)]
-    more = list(further.tables(recording))
+    more = list(other_tables.tables(recording))
     each_connection = len(found) <= many.ROWS
     each_subflow = each_connection and sum(len(own) for _, own in found) <= many.ROWS
     if each_connection and (found or not more):
@@ -100,7 +100,7 @@ def _mbps(bits_per_second: float) -> str:
     return f"{rate:.2f}" if rate >= 0.1 or rate == 0 else significant(rate, 2)
 
 
-def _print_table(found: further.Table, title: str) -> None:
+def _print_table(found: other_tables.Table, title: str) -> None:
     rows = table(*found.headings, numbers=frozenset(found.headings[found.words :]), title=title or None)
     for row in found.rows:
         rows.add_row(*map(escape, row))

@@ -12,7 +12,7 @@ from polypath.cli import jobs, progress
 from polypath.cli.console import out, table
 from polypath.cli.errors import DONE, InputError
 from polypath.cli.options import Jobs, Runs, Seed, Settings
-from polypath.results.wording import counted
+from polypath.results.phrases import counted
 from polypath.sweep import buffers
 from polypath.units import UnitError
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from polypath.report import asked, columns, listing, network, series
-from polypath.results import Recording, account, causes, further, metrics, notes, reasons, summary, uplinks
+from polypath.results import Recording, account, causes, metrics, notes, other_tables, reasons, summary, uplinks
 from polypath.results.changes import changes
 from polypath.results.expectations import Row
 from polypath.results.metrics import Connection, Subflow
@@ -168,7 +168,7 @@ def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool, segment
         "versions": dict(made.versions),
         "summary": figures,
         "connections": described,
-        "further": [asdict(each) for each in further.tables(recording)],
+        "further": [asdict(each) for each in other_tables.tables(recording)],
         "network": network.drawn(recording, paths),
         "changes": network.changes(recording),
         "marks": [{"t": each.time_s, "text": each.text} for each in changes(recording)],

@@ -20,8 +20,8 @@ import polars as pl
 from polypath.results import metrics
 from polypath.results.changes import changes
 from polypath.results.metrics import SECOND, Blocking, Connection, Side, Subflow
+from polypath.results.phrases import counted
 from polypath.results.recording import Recording
-from polypath.results.wording import counted
 
 #: A receive window is full when this part of it is outstanding: what is left may be less than a segment.
 _FULL = 0.9

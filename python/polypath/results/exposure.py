@@ -15,12 +15,12 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from polypath.results import metrics, taps
+from polypath.results import eavesdroppers, metrics
+from polypath.results.eavesdroppers import Flow, Tap
 from polypath.results.errors import MetricError
 from polypath.results.metrics import Side
 from polypath.results.ranges import Numbers, Ranges, readable_blocks
 from polypath.results.recording import Recording
-from polypath.results.taps import Flow, Tap
 
 AES_BLOCK_BYTES: Final = 16
 """The block of AES (FIPS 197)."""
@@ -107,12 +107,12 @@ def streams(recording: Recording) -> list[Stream]:
 
 
 def _streams(recording: Recording, table: pl.DataFrame) -> Iterator[Stream]:
-    known = taps.ways(recording)
+    known = eavesdroppers.ways(recording)
     sent = table.filter(pl.col("payload_bytes") > 0)
     for connection in metrics.connections(recording):
         if connection.id is None or _overlaps(recording, connection):
             continue
-        for side in taps.SIDES:
+        for side in eavesdroppers.SIDES:
             rows = sent.filter(connection=connection.id, side=side)
             if connection.transport in ("tcp", "fallback"):  # captures have no data sequence numbers of TCP
                 rows = rows.with_columns(pl.col("dsn").fill_null(pl.col("seq").cast(pl.Int64) - 1))
@@ -186,10 +186,10 @@ def exposure(recording: Recording, *, links: int = 1, block_bytes: int = AES_BLO
         raise MetricError(f"a block has one byte at least, not {block_bytes}")
     if links < 1:
         raise MetricError(f"a set has one link at least, not {links}")
-    known = taps.ways(recording)
-    places = [*taps.of_paths(recording, known), *taps.of_links(known), *taps.of_nodes(known)]
+    known = eavesdroppers.ways(recording)
+    places = [*eavesdroppers.of_paths(recording, known), *eavesdroppers.of_links(known), *eavesdroppers.of_nodes(known)]
     if links > 1:
-        places += taps.of_sets(known, links)
+        places += eavesdroppers.of_sets(known, links)
     found = []
     for stream in streams(recording):
         seen: dict[frozenset[Flow], Callable[[Tap], Exposure]] = {}
@@ -246,7 +246,7 @@ def links_to_read(recording: Recording, connection: int) -> int | None:
     1 where a subflow and the next share a link, or there is one subflow only; otherwise 2. None where the ways of some
     are chosen in the run.
     """
-    known = taps.ways(recording)
+    known = eavesdroppers.ways(recording)
     own = sorted(
         {int(number) for each in streams(recording) if each.connection == connection for number in each.subflows}
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from polypath.results import Recording, legs, metrics, outstanding, pages, video
+from polypath.results import Recording, client_addresses, metrics, outstanding, pages, video
 from polypath.results.metrics import SECOND
 from polypath.results.outstanding import SILENT_NS
-from polypath.results.wording import counted, milliseconds, significant
+from polypath.results.phrases import counted, milliseconds, significant
 
 
 def of(recording: Recording, connection: metrics.Connection, subflows: Sequence[metrics.Subflow]) -> Iterator[str]:
@@ -38,7 +38,7 @@ def _moves(recording: Recording, connection: metrics.Connection, subflows: Seque
     """A row has the addresses that its path ended with, and the figures of all that it had."""
     if not connection.over_quic:
         return
-    known = legs.of_connection(recording, connection)
+    known = client_addresses.of_connection(recording, connection)
     for subflow in subflows:
         own = known[subflow.id, "client"]
         turns = zip(pairwise(own.clients), own.turns, strict=True)

@@ -17,7 +17,7 @@ from polypath.results import folder, layout, reading, schema
 from polypath.results.errors import UnknownName
 from polypath.results.files import OutputError, write_table, write_text
 from polypath.results.groups import Groups
-from polypath.results.shown import Report
+from polypath.results.report_page import Report
 
 if TYPE_CHECKING:
     import pandas

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from polypath.results import legs, metrics
+from polypath.results import client_addresses, metrics
 from polypath.results.errors import MetricError
 from polypath.results.metrics import Side
 from polypath.results.ranges import Numbers
@@ -86,7 +86,7 @@ def _ways(recording: Recording) -> Ways:
             continue
         application = plan["applications"][connection.application]
         ends[connection.id] = frozenset((application["client"], application["server"]))
-        for (subflow, side), own in legs.of_connection(recording, connection).items():
+        for (subflow, side), own in client_addresses.of_connection(recording, connection).items():
             for leg, (client, begin) in enumerate(zip(own.clients, (0, *own.turns), strict=True)):
                 flow = Flow(connection.id, subflow, side, leg)
                 begins[flow] = begin

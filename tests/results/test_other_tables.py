@@ -9,7 +9,7 @@ import pytest
 
 from polypath import Recording
 from polypath.cli import result
-from polypath.results import further, schema
+from polypath.results import other_tables, schema
 
 RULE = {"routing": {"name": "ecmp"}, "mode": "reactive"}
 SWITCH = {"switch": 3, "name": "s", "max_entries": 1_024, "packet_ins": 1_500, "flow_mods": 2}
@@ -31,11 +31,11 @@ def with_tables(recording: Recording, **rows: Sequence[Mapping[str, Any]]) -> Re
 
 
 def test_what_was_not_there_has_no_table(recording: Recording) -> None:
-    assert list(further.tables(recording)) == []
+    assert list(other_tables.tables(recording)) == []
 
 
 def test_a_flow_that_was_never_sent_on_leaves_blanks(recording: Recording) -> None:
-    (found,) = further.tables(with_tables(recording, switch_ends=[SWITCH], flow_setups=SETUPS))
+    (found,) = other_tables.tables(with_tables(recording, switch_ends=[SWITCH], flow_setups=SETUPS))
     assert found.rows == [("ecmp, reactive", "1,500", "2", "1,024", "3", "", "1,235", "", "")]
     assert len(found.headings) == len(found.rows[0])
     assert found.note == "1 of these flows was never sent on: a blank depends on one."

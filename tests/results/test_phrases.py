@@ -2,7 +2,7 @@
 
 import pytest
 
-from polypath.results.wording import counted, milliseconds, significant
+from polypath.results.phrases import counted, milliseconds, significant
 
 
 @pytest.mark.parametrize(

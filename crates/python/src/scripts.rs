@@ -477,9 +477,7 @@ impl Manager {
             })?
             && seconds >= 0.0
         {
-            // Who is not asked again soon may leave a time that has passed.
-            let wake = (seconds * 1e9).round() as Nanos;
-            self.wake = if wake > view.now { wake } else { NEVER };
+            self.wake = (seconds * 1e9).round() as Nanos;
         }
         Ok(actions)
     }

@@ -184,7 +184,7 @@ pub trait PathManager: Send {
         true
     }
 
-    /// When it wants to be asked again at the latest, counted as [`PmView::now`]; a time that has passed counts for nothing.
+    /// When it wants to be asked again at the latest, counted as [`PmView::now`]; a time that has come counts for nothing.
     fn wake(&self) -> Nanos {
         NEVER
     }

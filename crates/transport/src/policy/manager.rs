@@ -122,8 +122,8 @@ impl Manager {
             denies_first: standing.denies_first,
         });
         let wake = match self.path_manager.wake() {
-            NEVER => NEVER,
-            wake => ready_at.saturating_add(wake),
+            wake if wake > now - ready_at => ready_at.saturating_add(wake),
+            _ => NEVER,
         };
         // What came in between does not take the place of what it is to be asked for already.
         self.wakes_at = match self.occasions.is_empty() {

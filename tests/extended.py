@@ -1,7 +1,7 @@
-"""The registries with an entry more of each kind, as the crates describe it once it is written in Rust.
+"""The registries with an entry more of each kind.
 
-`tests/test_extended.py` shows the Python package such registries. `tests/test_extension.py` writes the entries in Rust,
-and holds what a copy of the crates says of them against this.
+`tests/test_extended.py` shows the Python package such registries. Those of `ADDED` are written in Rust in
+`examples/algorithms`; `tests/test_extension.py` holds what a native module with them says against this.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from polypath import registry
 
-SOURCE: Final = "tests/test_extension.py"
+SOURCE: Final = "docs/extend.md"
 
 
 def _declared(name: str, field: str, kind: str, description: str, least: float | None, **more: Any) -> dict[str, Any]:
@@ -33,23 +33,34 @@ ENTRIES: Final[Mapping[registry.Kind, Mapping[str, Any]]] = {
         "description": "The first path with room",
         "source": SOURCE,
         "not_on_noq": "it has one of its own, which cannot be replaced",
-        "parameters": [
-            {
-                "name": "skip",
-                "kind": "integer",
-                "description": "paths to pass over",
-                "default": 0,
-                "minimum": 0.0,
-                "maximum": 9.0,
-            }
-        ],
+        "parameters": [_declared("skip", "skip", "integer", "paths to pass over", 0.0, most=9.0, default=0)],
     },
     "congestion": {
-        "name": "reno-again",
-        "description": "Reno under another name",
-        "source": SOURCE,
+        "name": "aimd",
+        "description": "Additive increase and multiplicative decrease on each path by itself",
+        "source": "Chiu and Jain, Computer Networks and ISDN Systems 17(1) 1989",
         "not_on_noq": "it has none of that name",
-        "parameters": [],
+        "parameters": [
+            _declared("increase", "increase", "integer", "packets that a round trip adds", 1.0, most=100.0, default=1),
+            _declared(
+                "decrease",
+                "decrease",
+                "number",
+                "part of the window that a loss leaves",
+                0.1,
+                most=0.9,
+                default=0.5,
+                real=True,
+            ),
+        ],
+    },
+    "path-manager": {
+        "name": "later",
+        "description": "A subflow from each further address of the client, some time after the connection is there",
+        "source": SOURCE,
+        "parameters": [
+            _declared("wait_ms", "wait_ms", "integer", "milliseconds to wait", 0.0, most=100_000.0, default=1_000)
+        ],
     },
     "queue": {
         "name": "lifo",
@@ -58,7 +69,7 @@ ENTRIES: Final[Mapping[registry.Kind, Mapping[str, Any]]] = {
         "parameters": [
             _declared("limit", "limit", "packets", "Most packets.", 1.0, default=100),
             _declared(
-                "patience", "patience_ns", "period", "How long a packet may have waited.", 1.0, default=7_000_000
+                "patience", "patience_ns", "period", "How long a packet may have waited.", 1.0, default=7_000_000_000
             ),
         ],
     },
@@ -66,10 +77,7 @@ ENTRIES: Final[Mapping[registry.Kind, Mapping[str, Any]]] = {
         "name": "every-nth",
         "description": "loses one packet in so many",
         "source": SOURCE,
-        "parameters": [
-            _declared("every", "every", "integer", "One in so many.", 1.0),
-            _declared("lost", "lost", "integer", "Lost so far.", 0.0, default=0),
-        ],
+        "parameters": [_declared("every", "every", "integer", "One in so many.", 1.0)],
     },
     "application": {
         "name": "drip",
@@ -101,6 +109,9 @@ ENTRIES: Final[Mapping[registry.Kind, Mapping[str, Any]]] = {
         ],
     },
 }
+#: The kinds of which one can be added to a native module.
+ADDED: Final[tuple[registry.Kind, ...]] = ("scheduler", "congestion", "path-manager", "queue", "loss")
+
 #: A setting of the transport, which every profile describes.
 NAPS: Final = _declared(
     "naps", "naps", "integer", "Naps of whoever acknowledges.", None, most=9.0, default=0, only="tcp", seldom=True
@@ -111,7 +122,7 @@ NAPS: Final = _declared(
 LIFO: Final = {"kind": "lifo", "patience": "20 ms"}
 LIFO_PLANNED: Final = {"kind": "lifo", "limit": 100, "patience_ns": 20_000_000}
 NTH: Final = {"kind": "every-nth", "every": 50}
-NTH_PLANNED: Final = {"kind": "every-nth", "every": 50, "lost": 0}
+NTH_PLANNED: Final = {"kind": "every-nth", "every": 50}
 
 _NETWORK: Final = {
     "duration": "9 s",
@@ -141,15 +152,6 @@ def described(kind: registry.Kind, read: Callable[[registry.Kind], str] = regist
     return json.dumps([*entries, *([ENTRIES[kind]] if kind in ENTRIES else [])])
 
 
-def in_order(told: str) -> list[Any]:
-    """A description without the order of its entries and of their parameters."""
-
-    def by_name(of: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return sorted(of, key=lambda each: str(each["name"]))
-
-    return by_name([entry | {"parameters": by_name(entry["parameters"])} for entry in json.loads(told)])
-
-
 def made(*scenarios: Mapping[str, Any]) -> dict[str, Any]:
     """What the package makes of them: plans or what is wrong, and its schema. In a process of its own, since tables are
     made of the registry when they are imported."""
@@ -163,11 +165,6 @@ def made(*scenarios: Mapping[str, Any]) -> dict[str, Any]:
     )
     found: dict[str, Any] = json.loads(told.stdout)
     return found
-
-
-def plan(scenario: Mapping[str, Any]) -> str:
-    (found,) = made(scenario)["plans"]
-    return str(found)
 
 
 def _make() -> None:

@@ -17,6 +17,7 @@ PACKAGE = ROOT / "python" / "polypath"
 #: What each part of the package may import of the others.
 PYTHON = {
     "errors": set(),
+    "extension": {"errors"},
     "folders": set(),
     "units": {"errors"},
     "registry": {"_core", "errors", "units"},
@@ -58,7 +59,19 @@ PYTHON = {
     },
     "command": {"cli"},
     "__main__": {"command"},
-    "__init__": {"_core", "capture", "engines", "errors", "labs", "plots", "progress", "results", "scenario", "sweep"},
+    "__init__": {
+        "_core",
+        "capture",
+        "engines",
+        "errors",
+        "extension",
+        "labs",
+        "plots",
+        "progress",
+        "results",
+        "scenario",
+        "sweep",
+    },
 }
 
 #: What each crate may use of the others, tests included.
@@ -84,6 +97,8 @@ RUST = {
     },
     "polypath-live": {"polypath-wire", "polypath-net", "polypath-transport", "polypath-trace", "polypath-lab"},
     "polypath-python": {"polypath-capture", "polypath-lab", "polypath-live"},
+    "polypath-module": {"polypath-python"},
+    "polypath-example": {"polypath-settings", "polypath-net", "polypath-transport", "polypath-python"},
     "polypath-interop": {"polypath-wire", "polypath-transport", "polypath-noq"},
     "polypath-packetdrill": {"polypath-wire", "polypath-transport"},
 }

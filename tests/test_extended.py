@@ -1,7 +1,6 @@
 """The command line, the schema, scenarios and the documentation know what the registries have, made of them alone.
 
-The registries are those of `tests/extended.py`. `tests/test_extension.py` writes the entries in Rust, compares what the
-crates then say, and runs them.
+The registries are those of `tests/extended.py`.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def test_the_command_the_schema_and_the_page_know_them(monkeypatch: pytest.Monke
     listed = CliRunner().invoke(app, ["algorithms"]).stdout
     for text in (listed, json.dumps(json_schema()), page(monkeypatch)):
         assert "first-ready" in text
-        assert "reno-again" in text
+        assert "aimd" in text
     assert "lifo" in listed
     assert "How long a packet may have waited" in page(monkeypatch)
     assert registry.resolve("scheduler", "first-ready", {}) == {"skip": 0}

@@ -9,6 +9,7 @@ polypath.plots.rate(recording)       # matplotlib's axes
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 
 #: That of typing would take longer to import than all of this module.
@@ -43,6 +44,9 @@ _PARTS = {
 }
 #: Parts that are used by their own name.
 _MODULES = ("labs", "plots", "sweep")
+
+if _native := os.environ.get("POLYPATH_CORE"):
+    import_module("polypath.extension").install(_native)
 
 
 if not TYPE_CHECKING:  # a module that has this would have every name

@@ -186,6 +186,8 @@ def read(kind: Kind) -> str:
 def _native() -> types.ModuleType:
     try:
         return importlib.import_module("polypath._core")
+    except PolypathError:
+        raise
     except ImportError as error:
         raise RegistryError("the native module polypath._core is not built; run `make build`") from error
 

@@ -9,7 +9,9 @@ import pytest
 from polypath.formats import plan as plans
 from polypath.scenario import Plan, Scenario, ScenarioError
 
-EXAMPLES = sorted(Path(__file__).parents[2].joinpath("examples").rglob("*.toml"))
+EXAMPLES = sorted(
+    path for path in Path(__file__).parents[2].joinpath("examples").rglob("*.toml") if path.name != "Cargo.toml"
+)
 
 NETWORK = """
 duration = "5 s"

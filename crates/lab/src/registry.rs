@@ -1,7 +1,7 @@
 //! The registries of all crates under one roof, as JSON for front ends.
 
 use polypath_net::{
-    LOSS_MODELS, LossConfig, Phy, QUEUE_MODELS, QueueConfig, Standard, WIFI_STANDARDS,
+    LossConfig, Phy, QueueConfig, Standard, WIFI_STANDARDS, loss_models, queue_models,
 };
 use polypath_transport::{Profile, congestion, path_manager, scheduler};
 use serde::de::DeserializeOwned;
@@ -20,8 +20,8 @@ pub fn registry(kind: &str) -> Option<String> {
         "scheduler" => schedulers()?,
         "congestion" => serde_json::to_value(congestion::REGISTRY.describe()).ok()?,
         "path-manager" => serde_json::to_value(path_manager::REGISTRY.describe()).ok()?,
-        "queue" => serde_json::to_value(QUEUE_MODELS).ok()?,
-        "loss" => serde_json::to_value(LOSS_MODELS).ok()?,
+        "queue" => serde_json::to_value(queue_models()).ok()?,
+        "loss" => serde_json::to_value(loss_models()).ok()?,
         "wifi" => standards(),
         "middlebox" => serde_json::to_value(middlebox::REGISTRY.describe()).ok()?,
         "controller" => serde_json::to_value(control::REGISTRY.describe()).ok()?,

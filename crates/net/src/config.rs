@@ -7,7 +7,7 @@ use crate::ids::Nanos;
 use crate::loss::LossConfig;
 use crate::queue::QueueConfig;
 use crate::wifi::WifiConfig;
-use polypath_settings::ModelError;
+use polypath_settings::RegistryError;
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
@@ -152,7 +152,7 @@ pub enum ConfigError {
     #[error("the overhead must be at most 65535 bytes, not {0}")]
     Overhead(u32),
     #[error(transparent)]
-    Model(#[from] ModelError),
+    Model(#[from] RegistryError),
 }
 
 /// MTU of a link that has none of its own, as of Ethernet.

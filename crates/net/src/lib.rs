@@ -41,15 +41,16 @@ pub use channel::{OPPORTUNITY_BYTES, Trace, TraceError};
 pub use config::{Change, ChannelConfig, ConfigError};
 pub use ids::{ChannelId, InterfaceId, Nanos, NodeId, NodeKind, RouteId, TimerId};
 pub use loss::{
-    GilbertElliottConfig, LossConfig, MODELS as LOSS_MODELS, RandomConfig,
-    TimedGilbertElliottConfig,
+    GilbertElliottConfig, LossConfig, LossModel, REGISTRY as LOSS_MODELS, RandomConfig,
+    TimedGilbertElliottConfig, models as loss_models,
 };
 pub use network::busy::busy;
 pub use network::{ChangeError, Network, Occurrence, Output, Parcel};
 pub use packet::{DropReason, Ecn, MAX_LEN, Observer, Packet};
 pub use queue::{
-    CodelConfig, DropTailConfig, DrrConfig, FqCodelConfig, MODELS as QUEUE_MODELS, PieConfig,
-    QueueConfig, RedConfig,
+    CodelConfig, DropTailConfig, Dropped, DrrConfig, FqCodelConfig, Marks, PieConfig, QueueConfig,
+    QueueDiscipline, Queued, REGISTRY as QUEUE_DISCIPLINES, RedConfig, Travel,
+    models as queue_models,
 };
 pub use routing::{EqualPaths, Prefix, PrefixError, RouteError};
 pub use stats::{ChannelStats, Totals};

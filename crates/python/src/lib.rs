@@ -1,4 +1,4 @@
-//! The native module `polypath._core`: what Python sees of the simulator, and nothing else.
+//! What Python sees of the simulator, and nothing else: what the native module `polypath._core` has.
 
 mod bench;
 mod capture;
@@ -13,6 +13,7 @@ mod scripts;
 mod simulation;
 mod views;
 
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
 pyo3::create_exception!(
@@ -36,66 +37,67 @@ pyo3::create_exception!(
     "Which of several paths is taken is up to the run."
 );
 
-#[pymodule]
-mod _core {
-    use pyo3::exceptions::PyKeyError;
-    use pyo3::prelude::*;
+/// Fills the module `_core`.
+///
+/// # Errors
+/// Those of Python.
+pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    panics::note_quietly();
+    let py = module.py();
+    module.add("PlanError", py.get_type::<PlanError>())?;
+    module.add("ScriptError", py.get_type::<ScriptError>())?;
+    module.add("Undetermined", py.get_type::<Undetermined>())?;
+    module.add_class::<control::Acknowledgement>()?;
+    module.add_class::<control::ControlledPath>()?;
+    module.add_class::<control::DeliverySample>()?;
+    module.add_class::<control::Idleness>()?;
+    module.add_class::<recording::Recording>()?;
+    module.add_class::<routes::Routes>()?;
+    module.add_class::<simulation::Simulation>()?;
+    module.add_class::<views::Address>()?;
+    module.add_class::<views::Flow>()?;
+    module.add_class::<views::Path>()?;
+    module.add_class::<views::PathManagerView>()?;
+    module.add_class::<views::View>()?;
+    module.add_function(wrap_pyfunction!(bench::run, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::works, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::trace, module)?)?;
+    module.add_function(wrap_pyfunction!(live::carry, module)?)?;
+    module.add_function(wrap_pyfunction!(parquet::parquet_size, module)?)?;
+    module.add_function(wrap_pyfunction!(quic::quic_fetch, module)?)?;
+    module.add_function(wrap_pyfunction!(quic::quic_serve, module)?)?;
+    module.add_function(wrap_pyfunction!(simulation::check, module)?)?;
+    module.add_function(wrap_pyfunction!(registry, module)?)?;
+    module.add_function(wrap_pyfunction!(fault, module)?)?;
+    module.add_function(wrap_pyfunction!(wifi_rates, module)?)?;
+    module.add_function(wrap_pyfunction!(version, module)?)
+}
 
-    #[pymodule_export]
-    use crate::bench::{run, works};
-    #[pymodule_export]
-    use crate::capture::trace;
-    #[pymodule_export]
-    use crate::control::{Acknowledgement, ControlledPath, DeliverySample, Idleness};
-    #[pymodule_export]
-    use crate::live::carry;
-    #[pymodule_export]
-    use crate::parquet::parquet_size;
-    #[pymodule_export]
-    use crate::quic::{quic_fetch, quic_serve};
-    #[pymodule_export]
-    use crate::recording::Recording;
-    #[pymodule_export]
-    use crate::routes::Routes;
-    #[pymodule_export]
-    use crate::simulation::{Simulation, check};
-    #[pymodule_export]
-    use crate::views::{Address, Flow, Path, PathManagerView, View};
-    #[pymodule_export]
-    use crate::{PlanError, ScriptError, Undetermined};
+/// The algorithms of a kind as a JSON list.
+#[pyfunction]
+fn registry(kind: &str) -> PyResult<String> {
+    polypath_lab::registry(kind).ok_or_else(|| PyKeyError::new_err(format!("no kind '{kind}'")))
+}
 
-    #[pymodule_init]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::panics::note_quietly();
-        Ok(())
-    }
+/// What is wrong with the parameters of an algorithm, in JSON; nothing where the engine takes them.
+#[pyfunction]
+fn fault(kind: &str, name: &str, parameters: &str) -> Option<String> {
+    polypath_lab::fault(kind, name, parameters)
+}
 
-    /// The algorithms of a kind as a JSON list.
-    #[pyfunction]
-    fn registry(kind: &str) -> PyResult<String> {
-        polypath_lab::registry(kind).ok_or_else(|| PyKeyError::new_err(format!("no kind '{kind}'")))
-    }
+/// The rate in bit/s of each MCS of a Wi-Fi standard, where there is one; nothing for another standard.
+#[pyfunction]
+fn wifi_rates(
+    standard: &str,
+    width_mhz: u32,
+    streams: u32,
+    short_guard: bool,
+) -> Option<Vec<Option<u64>>> {
+    polypath_lab::wifi_rates(standard, width_mhz, streams, short_guard)
+}
 
-    /// What is wrong with the parameters of an algorithm, in JSON; nothing where the engine takes them.
-    #[pyfunction]
-    fn fault(kind: &str, name: &str, parameters: &str) -> Option<String> {
-        polypath_lab::fault(kind, name, parameters)
-    }
-
-    /// The rate in bit/s of each MCS of a Wi-Fi standard, where there is one; nothing for another standard.
-    #[pyfunction]
-    fn wifi_rates(
-        standard: &str,
-        width_mhz: u32,
-        streams: u32,
-        short_guard: bool,
-    ) -> Option<Vec<Option<u64>>> {
-        polypath_lab::wifi_rates(standard, width_mhz, streams, short_guard)
-    }
-
-    /// The version of the native code, which `polypath` compares with its own.
-    #[pyfunction]
-    fn version() -> &'static str {
-        env!("CARGO_PKG_VERSION")
-    }
+/// The version of the native code, which `polypath` compares with its own.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
 }

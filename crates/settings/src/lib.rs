@@ -10,7 +10,7 @@ mod registry;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 pub use given::{Given, Group, Lines, Settings};
-pub use registry::{Algorithm, Entry, Registry, RegistryError};
+pub use registry::{Added, Algorithm, Entry, Registry, RegistryError};
 pub use serde_json;
 
 /// What a parameter is measured in.

@@ -20,6 +20,7 @@ use polypath_transport::{
 };
 use polypath_wire::tcp::Flags;
 use proptest::prelude::*;
+use proptest::sample::select;
 use proptest::test_runner::RngSeed;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -104,9 +105,9 @@ impl std::fmt::Debug for Case {
 
 fn host() -> impl Strategy<Value = Config> {
     let names = (
-        0..scheduler::REGISTRY.entries.len(),
-        0..congestion::REGISTRY.entries.len(),
-        0..path_manager::REGISTRY.entries.len(),
+        select(scheduler::REGISTRY.names().collect::<Vec<_>>()),
+        select(congestion::REGISTRY.names().collect::<Vec<_>>()),
+        select(path_manager::REGISTRY.names().collect::<Vec<_>>()),
         0..Profile::ALL.len(),
     );
     let switches = (
@@ -127,9 +128,9 @@ fn host() -> impl Strategy<Value = Config> {
         let (sack, timestamps, window_scaling, checksum, nagle, ecn, mptcp, autotuning) = switches;
         let (scheduler, controller, manager, profile) = names;
         Config {
-            scheduler: scheduler::REGISTRY.entries[scheduler].model.name.into(),
-            congestion: congestion::REGISTRY.entries[controller].model.name.into(),
-            path_manager: path_manager::REGISTRY.entries[manager].model.name.into(),
+            scheduler: scheduler.into(),
+            congestion: controller.into(),
+            path_manager: manager.into(),
             profile: Profile::ALL[profile],
             sack,
             timestamps,

@@ -9,14 +9,14 @@ use polypath_switch::spanning_tree;
 pub(crate) struct Protocol(pub Option<spanning_tree::Settings>);
 
 /// All protocols.
-pub(crate) static REGISTRY: Registry<Protocol> = Registry {
-    kind: "spanning-tree",
-    entries: &[
+pub(crate) static REGISTRY: Registry<Protocol> = Registry::new(
+    "spanning-tree",
+    &[
         Entry::of::<RapidConfig>(),
         Entry::of::<Classic>(),
         Entry::of::<Nothing>(),
     ],
-};
+);
 
 // Ranges and defaults of table 17-1; hello times as 802.1D-1998 let them be set.
 algorithm! {

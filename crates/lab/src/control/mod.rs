@@ -25,16 +25,16 @@ pub(crate) use routing::{Asked, Routing, Standing};
 pub(crate) use wires::{Due, Wires};
 
 /// All controllers.
-pub(crate) static REGISTRY: Registry<dyn Routing> = Registry {
-    kind: "controller",
-    entries: &[
+pub(crate) static REGISTRY: Registry<dyn Routing> = Registry::new(
+    "controller",
+    &[
         Entry::of::<hashed::Hashed>(),
         Entry::of::<random::Random>(),
         Entry::of::<shortest_path::ShortestPath>(),
         Entry::of::<spanning_tree::SpanningTree>(),
         Entry::of::<spread::Spread>(),
     ],
-};
+);
 
 /// Whether flows that a controller places may take other ways than those of fewest links; of one that there is not, any.
 pub(crate) fn strays(controller: &str) -> bool {

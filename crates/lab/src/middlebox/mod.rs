@@ -24,9 +24,9 @@ pub(crate) use work::{About, Conversation, Middlebox, Passing, Work};
 pub use work::{MiddleboxReport, Tally};
 
 /// All middleboxes.
-pub(crate) static REGISTRY: Registry<dyn Middlebox> = Registry {
-    kind: "middlebox",
-    entries: &[
+pub(crate) static REGISTRY: Registry<dyn Middlebox> = Registry::new(
+    "middlebox",
+    &[
         Entry::of::<nat::NatConfig>(),
         Entry::of::<strip_options::StripOptionsConfig>(),
         Entry::of::<drop_options::DropOptions>(),
@@ -36,4 +36,4 @@ pub(crate) static REGISTRY: Registry<dyn Middlebox> = Registry {
         Entry::of::<alter_payload::AlterPayloadConfig>(),
         Entry::of::<proxy::Proxy>(),
     ],
-};
+);

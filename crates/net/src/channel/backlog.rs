@@ -58,7 +58,7 @@ impl Backlog {
         to: &mut Discipline,
         flow_of: impl Fn(u32) -> u32,
     ) {
-        if let Some(flows) = from.by_flow() {
+        if let Some(flows) = from.keeping() {
             let packets = flows.drain();
             self.bytes += packets.iter().map(|it| u64::from(it.size)).sum::<u64>();
             self.waiting.extend(packets);
@@ -68,7 +68,7 @@ impl Backlog {
 
     /// Has a discipline by flow take over what waits in order of arrival.
     pub fn sort_in(&mut self, discipline: &mut Discipline, flow_of: impl Fn(u32) -> u32) {
-        if let Some(flows) = discipline.by_flow() {
+        if let Some(flows) = discipline.keeping() {
             for packet in self.waiting.drain(..) {
                 flows.take(packet, flow_of(packet.slot));
             }
@@ -84,7 +84,7 @@ impl Backlog {
         store: &mut Store<B>,
         dropped: &mut Dropped,
     ) -> Option<Queued> {
-        if let Some(flows) = discipline.by_flow() {
+        if let Some(flows) = discipline.keeping() {
             return flows.next(now, store, dropped);
         }
         loop {

@@ -18,7 +18,7 @@ use crate::ids::{ChannelId, InterfaceId, NEVER, Nanos, NodeId};
 use crate::loss::{Loss, LossConfig};
 use crate::packet::{DropReason, Header, Store};
 pub(crate) use crate::queue::Dropped;
-use crate::queue::{ByFlow, Discipline, Idle, Occupancy, Queued, Travel, Verdict};
+use crate::queue::{Discipline, Idle, Occupancy, QueueDiscipline, Queued, Travel, Verdict};
 use crate::random::{chance, normal, stream};
 use crate::stats::ChannelStats;
 use line::Line;
@@ -316,7 +316,7 @@ impl Channel {
         let discipline = &mut self.general.discipline;
         match (&mut self.general.staged, travel) {
             (Some(staged), _) => {
-                match discipline.by_flow() {
+                match discipline.keeping() {
                     Some(flows) => take_by_flow(flows, packet, flow, staged.head().0, dropped)?,
                     None => staged.push(packet),
                 }
@@ -346,7 +346,7 @@ impl Channel {
         let Some((wireless, discipline)) = self.on_air() else {
             return Err(DropReason::Down);
         };
-        match discipline.by_flow() {
+        match discipline.keeping() {
             Some(flows) => take_by_flow(flows, packet, flow, 0, dropped)?,
             None => wireless.push(packet),
         }
@@ -508,7 +508,7 @@ impl Channel {
             wireless,
             ..
         } = &mut *self.general;
-        if let Some(flows) = discipline.by_flow() {
+        if let Some(flows) = discipline.keeping() {
             let head = staged.as_ref().map_or(0, |staged| staged.head().0);
             return flows.change(now, &config.queue, head, store, dropped);
         }
@@ -645,7 +645,7 @@ impl Channel {
 /// # Errors
 /// Why it is that packet that makes room.
 fn take_by_flow(
-    flows: &mut dyn ByFlow,
+    flows: &mut dyn QueueDiscipline,
     packet: Queued,
     flow: u32,
     head: u64,

@@ -1,19 +1,19 @@
 //! Loss models: whether a packet that enters a channel is lost.
 //!
-//! A new model is a file here, and in this one a variant of [`LossConfig`] and of [`Loss`], and a line in each of their functions and in [`MODELS`].
+//! One that is written elsewhere is a [`LossModel`] of the [`REGISTRY`].
 
 mod gilbert_elliott;
 mod random;
 mod timed_gilbert_elliott;
 
 use rand::RngCore;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Nanos;
 use crate::random::chance;
 use gilbert_elliott::GilbertElliott;
 pub use gilbert_elliott::GilbertElliottConfig;
-use polypath_settings::{Model, ModelError};
+use polypath_settings::{Added, Model, Registry, RegistryError};
 pub use random::RandomConfig;
 use timed_gilbert_elliott::TimedGilbertElliott;
 pub use timed_gilbert_elliott::TimedGilbertElliottConfig;
@@ -26,8 +26,22 @@ const NONE: Model = Model {
     groups: &[],
 };
 
-/// The loss models, by name.
-pub const MODELS: &[Model] = &[
+/// A loss model that is written elsewhere.
+pub trait LossModel: std::fmt::Debug + Send + Sync {
+    /// Decides on one packet.
+    fn loses(&mut self, now: Nanos, rng: &mut dyn RngCore) -> bool;
+}
+
+/// Those that are written elsewhere.
+pub static REGISTRY: Registry<dyn LossModel> = Registry::new("loss model", &[]);
+
+/// What can be said of every loss model.
+pub fn models() -> Vec<Model> {
+    let added = REGISTRY.describe();
+    MODELS.iter().copied().chain(added).collect()
+}
+
+const MODELS: &[Model] = &[
     NONE,
     random::MODEL,
     gilbert_elliott::MODEL,
@@ -36,45 +50,83 @@ pub const MODELS: &[Model] = &[
 
 /// A loss model and its settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    deny_unknown_fields,
+    remote = "Self"
+)]
 pub enum LossConfig {
     #[default]
     None,
     Random(RandomConfig),
     GilbertElliott(GilbertElliottConfig),
     TimedGilbertElliott(TimedGilbertElliottConfig),
+    /// One of the [`REGISTRY`].
+    #[serde(skip)]
+    Added(Added),
+}
+
+impl Serialize for LossConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Added(added) => added.serialize(serializer),
+            _ => Self::serialize(self, serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LossConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !REGISTRY.has_grown() {
+            return Self::deserialize(deserializer);
+        }
+        let added = Self::Added;
+        Added::read(&REGISTRY, deserializer, added, |table| {
+            Self::deserialize(table)
+        })
+    }
 }
 
 impl LossConfig {
     /// # Errors
     /// The first setting that the model does not take.
-    pub fn check(&self) -> Result<(), ModelError> {
+    pub fn check(&self) -> Result<(), RegistryError> {
         match self {
-            Self::None => Ok(()),
-            Self::Random(config) => config.within_bounds(),
-            Self::GilbertElliott(config) => config.within_bounds(),
-            Self::TimedGilbertElliott(config) => config.within_bounds(),
+            Self::None => {}
+            Self::Random(config) => config.within_bounds()?,
+            Self::GilbertElliott(config) => config.within_bounds()?,
+            Self::TimedGilbertElliott(config) => config.within_bounds()?,
+            Self::Added(added) => drop(REGISTRY.make(&added.kind, &added.settings)?),
         }
+        Ok(())
     }
 }
 
 /// A loss model with its state.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Loss {
     None,
     Random(RandomConfig),
     GilbertElliott(GilbertElliott),
     TimedGilbertElliott(TimedGilbertElliott),
+    Added(Box<dyn LossModel>),
 }
 
 impl Loss {
     pub fn new(config: &LossConfig) -> Self {
-        match *config {
+        match config {
             LossConfig::None => Self::None,
-            LossConfig::Random(config) => Self::Random(config),
-            LossConfig::GilbertElliott(config) => Self::GilbertElliott(GilbertElliott::new(config)),
+            LossConfig::Random(config) => Self::Random(*config),
+            LossConfig::GilbertElliott(config) => {
+                Self::GilbertElliott(GilbertElliott::new(*config))
+            }
             LossConfig::TimedGilbertElliott(config) => {
-                Self::TimedGilbertElliott(TimedGilbertElliott::new(config))
+                Self::TimedGilbertElliott(TimedGilbertElliott::new(*config))
+            }
+            LossConfig::Added(added) => {
+                let made = REGISTRY.make(&added.kind, &added.settings);
+                Self::Added(made.expect("the configuration was checked"))
             }
         }
     }
@@ -86,6 +138,7 @@ impl Loss {
             Self::Random(config) => chance(rng, config.probability),
             Self::GilbertElliott(chain) => chain.loses(rng),
             Self::TimedGilbertElliott(chain) => chain.loses(now, rng),
+            Self::Added(model) => model.loses(now, rng),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use rand_pcg::Pcg64Mcg;
 
 use super::flows::Flows;
-use super::{ByFlow, Dropped, MIN_QUANTUM, MOST_FLOWS, Marks, QueueConfig, Queued};
+use super::{Dropped, MIN_QUANTUM, MOST_FLOWS, Marks, QueueConfig, QueueDiscipline, Queued};
 use crate::ids::Nanos;
 use crate::packet::DropReason;
 use polypath_settings::model;
@@ -52,7 +52,7 @@ impl Drr {
     }
 }
 
-impl ByFlow for Drr {
+impl QueueDiscipline for Drr {
     fn take(&mut self, packet: Queued, flow: u32) {
         let number = self.flows.push(packet, flow);
         let queue = self.flows.get(number);

@@ -6,7 +6,9 @@ use rand_pcg::Pcg64Mcg;
 
 use super::codel::{Control, Goal, Leaving};
 use super::flows::Flows;
-use super::{ByFlow, Dropped, MIN_QUANTUM, MOST_FLOWS, Marks, QueueConfig, Queued, Verdict};
+use super::{
+    Dropped, MIN_QUANTUM, MOST_FLOWS, Marks, QueueConfig, QueueDiscipline, Queued, Verdict,
+};
 use crate::ids::Nanos;
 use crate::packet::DropReason;
 use polypath_settings::model;
@@ -97,7 +99,7 @@ impl FqCodel {
     }
 }
 
-impl ByFlow for FqCodel {
+impl QueueDiscipline for FqCodel {
     /// Section 4.1: a flow that is on no list joins the new ones with a full quantum.
     fn take(&mut self, packet: Queued, flow: u32) {
         let number = self.flows.push(packet, flow);

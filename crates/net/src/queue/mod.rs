@@ -1,7 +1,8 @@
 //! Queue disciplines: which packets a channel takes, marks or drops, and which leaves next.
 //!
-//! A new discipline is a file here, and in this one a variant of [`QueueConfig`] and a line in each of its two functions and in [`MODELS`]. One that lets
-//! packets leave in order of arrival decides as they arrive and as they leave; another keeps them itself, as a [`ByFlow`].
+//! One that lets packets leave in order of arrival decides as they arrive and as they leave: a file here, and in this one a variant of
+//! [`QueueConfig`] and a line in each of its two functions and in [`MODELS`]. Any other keeps packets itself, as a [`QueueDiscipline`]. That may
+//! be written elsewhere and added to the [`REGISTRY`].
 
 mod codel;
 mod drop_tail;
@@ -12,8 +13,9 @@ mod pie;
 mod red;
 
 use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::RngCore;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ids::Nanos;
 use crate::packet::{DropReason, Store};
@@ -27,12 +29,20 @@ use fq_codel::FqCodel;
 pub use fq_codel::FqCodelConfig;
 use pie::Pie;
 pub use pie::PieConfig;
-use polypath_settings::{Model, ModelError};
+use polypath_settings::{Added, Model, Registry, RegistryError};
 use red::Red;
 pub use red::RedConfig;
 
-/// The queue disciplines, by name.
-pub const MODELS: &[Model] = &[
+/// Those that are written elsewhere.
+pub static REGISTRY: Registry<dyn QueueDiscipline> = Registry::new("queue discipline", &[]);
+
+/// What can be said of every queue discipline.
+pub fn models() -> Vec<Model> {
+    let added = REGISTRY.describe();
+    MODELS.iter().copied().chain(added).collect()
+}
+
+const MODELS: &[Model] = &[
     drop_tail::MODEL,
     red::MODEL,
     codel::MODEL,
@@ -43,7 +53,7 @@ pub const MODELS: &[Model] = &[
 
 /// A queue discipline and its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(tag = "kind", rename_all = "kebab-case", remote = "Self")]
 pub enum QueueConfig {
     DropTail(DropTailConfig),
     Red(RedConfig),
@@ -51,6 +61,30 @@ pub enum QueueConfig {
     Pie(PieConfig),
     Drr(DrrConfig),
     FqCodel(FqCodelConfig),
+    /// One of the [`REGISTRY`].
+    #[serde(skip)]
+    Added(Added),
+}
+
+impl Serialize for QueueConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Added(added) => added.serialize(serializer),
+            _ => Self::serialize(self, serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for QueueConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !REGISTRY.has_grown() {
+            return Self::deserialize(deserializer);
+        }
+        let added = Self::Added;
+        Added::read(&REGISTRY, deserializer, added, |table| {
+            Self::deserialize(table)
+        })
+    }
 }
 
 impl Default for QueueConfig {
@@ -66,24 +100,26 @@ impl Default for QueueConfig {
 impl QueueConfig {
     /// # Errors
     /// The first setting that the discipline does not take.
-    pub fn check(&self) -> Result<(), ModelError> {
+    pub fn check(&self) -> Result<(), RegistryError> {
         match self {
-            Self::DropTail(config) => config.within_bounds(),
-            Self::Red(config) => config.check(),
-            Self::Codel(config) => config.within_bounds(),
-            Self::Pie(config) => config.within_bounds(),
-            Self::Drr(config) => config.within_bounds(),
-            Self::FqCodel(config) => config.within_bounds(),
+            Self::DropTail(config) => config.within_bounds()?,
+            Self::Red(config) => config.check()?,
+            Self::Codel(config) => config.within_bounds()?,
+            Self::Pie(config) => config.within_bounds()?,
+            Self::Drr(config) => config.within_bounds()?,
+            Self::FqCodel(config) => config.within_bounds()?,
+            Self::Added(added) => drop(REGISTRY.make(&added.kind, &added.settings)?),
         }
+        Ok(())
     }
 }
 
 /// What a discipline let fall: slots, and why.
-pub(crate) type Dropped = Vec<(u32, DropReason)>;
+pub type Dropped = Vec<(u32, DropReason)>;
 
 /// How a packet gets from its departure to the far end.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Travel {
+pub enum Travel {
     /// After this time, but not before those ahead.
     InOrder(Nanos),
     /// At once.
@@ -92,7 +128,7 @@ pub(crate) enum Travel {
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Queued {
+pub struct Queued {
     pub slot: u32,
     pub size: u32,
     pub entered: Nanos,
@@ -100,7 +136,7 @@ pub(crate) struct Queued {
 }
 
 /// The ECN field of packets, by slot.
-pub(crate) trait Marks {
+pub trait Marks {
     fn capable(&mut self, slot: u32) -> bool;
     fn mark(&mut self, slot: u32);
 }
@@ -116,8 +152,11 @@ impl<B> Marks for Store<B> {
     }
 }
 
-/// A discipline that keeps the packets of each flow apart and decides whose turn it is.
-pub(crate) trait ByFlow: std::fmt::Debug + Send + Sync {
+/// A discipline that keeps the packets itself, each flow's apart if it likes, and decides whose turn it is.
+pub trait QueueDiscipline: std::fmt::Debug + Send + Sync {
+    /// Seeds what it draws at random.
+    fn seed(&mut self, _seed: u64) {}
+
     /// Takes a packet, whatever the limit.
     fn take(&mut self, packet: Queued, flow: u32);
 
@@ -183,33 +222,39 @@ pub(crate) enum Discipline {
     Red(Red),
     Codel(Codel),
     Pie(Pie),
-    ByFlow(Box<dyn ByFlow>),
+    Keeping(Box<dyn QueueDiscipline>),
 }
 
 impl Discipline {
     /// `longest`: what the link's longest packet takes; `rng`: the channel's own for hashes of flows.
     pub fn new(config: &QueueConfig, longest: u64, rng: impl FnOnce() -> Pcg64Mcg) -> Self {
-        match *config {
-            QueueConfig::DropTail(config) => Self::DropTail(DropTail::new(config)),
-            QueueConfig::Red(config) => Self::Red(Red::new(config)),
-            QueueConfig::Codel(config) => Self::Codel(Codel::new(config, longest)),
-            QueueConfig::Pie(config) => Self::Pie(Pie::new(config, longest)),
-            QueueConfig::Drr(config) => Self::ByFlow(Box::new(Drr::new(config, &mut rng()))),
+        match config {
+            QueueConfig::DropTail(config) => Self::DropTail(DropTail::new(*config)),
+            QueueConfig::Red(config) => Self::Red(Red::new(*config)),
+            QueueConfig::Codel(config) => Self::Codel(Codel::new(*config, longest)),
+            QueueConfig::Pie(config) => Self::Pie(Pie::new(*config, longest)),
+            QueueConfig::Drr(config) => Self::Keeping(Box::new(Drr::new(*config, &mut rng()))),
             QueueConfig::FqCodel(config) => {
-                Self::ByFlow(Box::new(FqCodel::new(config, longest, &mut rng())))
+                Self::Keeping(Box::new(FqCodel::new(*config, longest, &mut rng())))
+            }
+            QueueConfig::Added(added) => {
+                let made = REGISTRY.make(&added.kind, &added.settings);
+                let mut made = made.expect("the configuration was checked");
+                made.seed(rng().next_u64());
+                Self::Keeping(made)
             }
         }
     }
 
     /// Whether it has to see packets as they leave.
     pub fn sees_departures(&self) -> bool {
-        matches!(self, Self::Codel(_) | Self::Pie(_) | Self::ByFlow(_))
+        matches!(self, Self::Codel(_) | Self::Pie(_) | Self::Keeping(_))
     }
 
     /// The discipline, if it keeps the packets itself.
-    pub fn by_flow(&mut self) -> Option<&mut dyn ByFlow> {
+    pub fn keeping(&mut self) -> Option<&mut dyn QueueDiscipline> {
         match self {
-            Self::ByFlow(flows) => Some(&mut **flows),
+            Self::Keeping(flows) => Some(&mut **flows),
             _ => None,
         }
     }
@@ -217,7 +262,7 @@ impl Discipline {
     /// Packets that it keeps itself, and their bytes.
     pub fn waiting(&self) -> (u64, u64) {
         match self {
-            Self::ByFlow(flows) => flows.waiting(),
+            Self::Keeping(flows) => flows.waiting(),
             _ => (0, 0),
         }
     }
@@ -249,7 +294,7 @@ impl Discipline {
             Self::Red(red) => red.reset(),
             Self::Codel(codel) => codel.reset(),
             Self::Pie(pie) => pie.reset(),
-            Self::ByFlow(flows) => return flows.drain(),
+            Self::Keeping(flows) => return flows.drain(),
         }
         Vec::new()
     }
@@ -275,7 +320,7 @@ impl Discipline {
                 }
             }
             Self::Codel(codel) if full(codel.limit) => Verdict::Drop(DropReason::QueueFull),
-            Self::Codel(_) | Self::ByFlow(_) => Verdict::Pass,
+            Self::Codel(_) | Self::Keeping(_) => Verdict::Pass,
             Self::Pie(pie) => {
                 let full = full(pie.limit());
                 pie.admit(now, ecn_capable, full, queue.bytes, rng)
@@ -298,7 +343,7 @@ impl Discipline {
                 pie.release(now, size, sojourn, bytes);
                 Verdict::Pass
             }
-            Self::DropTail(_) | Self::Red(_) | Self::ByFlow(_) => Verdict::Pass,
+            Self::DropTail(_) | Self::Red(_) | Self::Keeping(_) => Verdict::Pass,
         }
     }
 }

@@ -131,9 +131,9 @@ pub fn additive_increase(path: &mut Path, per_packet: u32, acked: u32) {
 }
 
 /// Every controller.
-pub static REGISTRY: Registry<dyn CongestionControl> = Registry {
-    kind: "congestion control",
-    entries: &[
+pub static REGISTRY: Registry<dyn CongestionControl> = Registry::new(
+    "congestion control",
+    &[
         Entry::of::<reno::Reno>(),
         Entry::of::<cubic::CubicConfig>(),
         Entry::of::<lia::LiaConfig>(),
@@ -147,4 +147,4 @@ pub static REGISTRY: Registry<dyn CongestionControl> = Registry {
         Entry::of::<scalable::ScalableConfig>(),
         Entry::of::<bbr::Bbr>(),
     ],
-};
+);

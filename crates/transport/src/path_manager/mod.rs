@@ -199,9 +199,9 @@ pub(crate) fn kernel_without_tasks() -> Box<dyn PathManager> {
 }
 
 /// Every path manager.
-pub static REGISTRY: Registry<dyn PathManager> = Registry {
-    kind: "path manager",
-    entries: &[
+pub static REGISTRY: Registry<dyn PathManager> = Registry::new(
+    "path manager",
+    &[
         Entry::of::<passive::Passive>(),
         Entry::of::<fullmesh::FullMeshConfig>(),
         Entry::of::<ndiffports::NDiffPortsConfig>(),
@@ -209,4 +209,4 @@ pub static REGISTRY: Registry<dyn PathManager> = Registry {
         Entry::of::<binder::BinderConfig>(),
         Entry::of::<scripted::ScriptedConfig>(),
     ],
-};
+);

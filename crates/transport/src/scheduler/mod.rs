@@ -220,9 +220,9 @@ pub fn fastest(paths: &[Path]) -> Option<usize> {
 }
 
 /// Every scheduler.
-pub static REGISTRY: Registry<dyn Scheduler> = Registry {
-    kind: "scheduler",
-    entries: &[
+pub static REGISTRY: Registry<dyn Scheduler> = Registry::new(
+    "scheduler",
+    &[
         Entry::of::<lowest_rtt::LowestRttConfig>(),
         Entry::of::<roundrobin::RoundRobinConfig>(),
         Entry::of::<redundant::RedundantConfig>(),
@@ -237,4 +237,4 @@ pub static REGISTRY: Registry<dyn Scheduler> = Registry {
         Entry::of::<equal::EqualConfig>(),
         Entry::of::<linux::LinuxConfig>(),
     ],
-};
+);

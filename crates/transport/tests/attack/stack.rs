@@ -17,10 +17,8 @@ pub fn pick<T: Copy>(rng: &mut Choices, among: &[T]) -> T {
 }
 
 fn entry<T: ?Sized>(rng: &mut Choices, registry: &Registry<T>) -> Choice {
-    registry.entries[rng.random_range(0..registry.entries.len())]
-        .model
-        .name
-        .into()
+    let names: Vec<_> = registry.names().collect();
+    pick(rng, &names).into()
 }
 
 fn buffer() -> Buffer {

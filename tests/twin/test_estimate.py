@@ -87,3 +87,19 @@ def test_multipath_tcp_has_an_estimate_for_each_path(captured: Captured) -> None
     rates = {path.name: path.estimate.rate_bps for path in found.paths}
     assert {name: rate and round(rate.value / 1e6, 1) for name, rate in rates.items()} == {"path0": 8.0, "path1": 3.0}
     assert found.sender == "server"
+
+
+def test_a_rate_that_moves_is_told_piece_by_piece(captured: Captured) -> None:
+    work = 'kind = "bulk"\nreverse = true\n'
+    for at, rate in ((4, "3 Mbps"), (8, "12 Mbps")):
+        work += f'[[event]]\nat = "{at} s"\nlink = "path0"\nrate = "{rate}"\n'
+    for hosts in (("client",), ("server",), ("client", "server")):
+        told = estimated(captured, *hosts, work=work, duration="12 s", queue="60 packets")
+        assert [round(move.rate_bps / 1e6, 1) for move in told.moves] == [8.0, 3.0, 12.0]
+        assert [move.at_s for move in told.moves] == pytest.approx([0, 4, 8], abs=0.6)
+
+
+@pytest.mark.parametrize("congestion", ["cubic", "reno", "bbr"])
+def test_a_rate_that_stays_does_not_move(captured: Captured, congestion: str) -> None:
+    told = estimated(captured, "client", congestion=congestion, duration="12 s", work='kind = "bulk"\nreverse = true')
+    assert told.moves == ()

@@ -98,3 +98,11 @@ def test_two_way_bulk_is_no_request(captured: Captured) -> None:
     made = make(captured("client", work='kind = "bulk"\nsize = "1 MB"\nreverse_size = "1 MB"'))
     assert made.pattern.kind == "bulk"
     assert made.pattern.note.endswith("bytes that went the other way are left out")
+
+
+def test_the_twin_of_a_rate_that_moves_moves(captured: Captured) -> None:
+    work = 'kind = "bulk"\nreverse = true\n[[event]]\nat = "6 s"\nlink = "path0"\nrate = "2 Mbps"\n'
+    made = make(captured("client", work=work, duration="12 s", queue="60 packets"))
+    assert '[[event]]\nat = "6 s"\nlink = "path0"\nrate = "2 Mbps"\n' in made.text
+    for mine, twin in figures(made).values():
+        assert twin == pytest.approx(mine, rel=0.1)

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from polypath.twin import backlog
+from polypath.twin.moving import Move, moves
 from polypath.twin.observed import ETHERNET, IPV4, SYN, TCP, TIMESTAMPS, Floats, Place, Way
 
 #: Arrivals of a train.
@@ -33,6 +34,8 @@ _FRAMING: Final = 0.01
 _LEAST_DELAY_S, _DELAY = 0.0003, 0.02
 #: Packets that find the queue this full may be dropped because it is. Of these many more are lost than of others.
 _NEARLY_FULL, _MORE = 0.85, 4
+#: A full queue's time is at least this part of nearly the longest; of losses at a moving rate these are most.
+_LONGEST, _MOST = 0.6, 0.7
 #: With fewer losses nothing tells a full queue from chance.
 _FEW_LOSSES: Final = 3
 
@@ -51,6 +54,8 @@ class Estimate:
     """A path in the direction in which most data goes; None where the capture does not tell."""
 
     rate_bps: Value | None
+    #: The rates one after the other, if it moves; the one above is then the highest.
+    moves: tuple[Move, ...]
     #: One way: half of the round trip, which is all that one clock tells.
     delay_s: Value | None
     #: If it overflowed; what it held at most is known if not.
@@ -66,10 +71,13 @@ def estimate(ways: Sequence[Way]) -> Estimate:
     """Of one direction of one path: of each of its subflows."""
     rate = _rate(ways)
     met = None if rate is None else [backlog.at_losses(way, rate.value) for way in ways]
-    queue, overflows = (None, 0) if rate is None or met is None else _overflow(ways, met, rate.value)
+    moving = _moves(ways, rate)
+    queue, overflows = (None, 0) if met is None else _overflow(ways, met, moves=bool(moving))
     lost = sum(int(way.lost.sum()) for way in ways)
     loss = _loss(ways, lost - overflows)
-    return Estimate(rate, _delay(ways, rate), queue, _most_queued(ways, rate), loss, overflows, lost - overflows)
+    return Estimate(
+        rate, moving, _delay(ways, rate), queue, _most_queued(ways, rate), loss, overflows, lost - overflows
+    )
 
 
 def _with_margin(value: Value, margin: float) -> Value:
@@ -81,30 +89,47 @@ def _most_queued(ways: Sequence[Way], rate: Value | None) -> float:
     return 0.0 if rate is None or not queued else max(queued) * rate.value / 8
 
 
-def _slopes(way: Way, count: int, least_s: float) -> Floats:
-    """Bits a second of trains without a loss, each of whose segments queued for `least_s`."""
+def _trains(way: Way, count: int, least_s: float) -> tuple[Floats, Floats]:
+    """When trains without a loss arrived, each of whose segments queued for `least_s`, and how many bits a second."""
     times, wire, queued, broken = way.arrivals
     if times.size <= count:
-        return np.zeros(0)
+        return np.zeros(0), np.zeros(0)
     total = np.concatenate(([0.0], np.cumsum(wire)))
     span = times[count:] - times[:-count]
     sent = total[count + 1 :] - total[1:-count]
     busy = np.nan_to_num(queued, nan=0.0) >= least_s
     breaks = np.concatenate(([0], np.cumsum(broken | ~busy)))
     whole = breaks[count + 1 :] == breaks[1:-count]
-    return np.asarray(sent[whole] * 8 / span[whole], dtype=np.float64)
+    return times[count:][whole], np.asarray(sent[whole] * 8 / span[whole], dtype=np.float64)
+
+
+def _waits_s(ways: Sequence[Way], closest: Value | None) -> float | None:
+    """How long packets of trains are in the queue at least; None if nothing tells their time there."""
+    queued = np.concatenate([way.queued_s for way in ways])
+    queued = queued[np.isfinite(queued)]
+    if not queued.size:
+        return None
+    least = max(_GRAIN_S, 0.25 * float(np.quantile(queued, 0.9)))
+    if closest is None:
+        return least
+    return max(least, _WAITING * max(float(way.wire.max()) for way in ways) * 8 / closest.value)
+
+
+def _moves(ways: Sequence[Way], rate: Value | None) -> tuple[Move, ...]:
+    least = _waits_s(ways, rate)
+    if least is None:
+        return ()
+    found = [_trains(way, _TRAINS[1], least) for way in ways]
+    times, rates = (np.concatenate([each[part] for each in found]) for part in (0, 1))
+    return moves(times, rates)
 
 
 def _rate(ways: Sequence[Way]) -> Value | None:
     closest = _highest(np.concatenate([_pairs(way) for way in ways]))
-    queued = np.concatenate([way.queued_s for way in ways])
-    queued = queued[np.isfinite(queued)]
-    if queued.size:
-        least = max(_GRAIN_S, 0.25 * float(np.quantile(queued, 0.9)))
-        if closest is not None:
-            least = max(least, _WAITING * max(float(way.wire.max()) for way in ways) * 8 / closest.value)
+    least = _waits_s(ways, closest)
+    if least is not None:
         for count in _TRAINS:
-            trains = _highest(np.concatenate([_slopes(way, count, least) for way in ways]))
+            trains = _highest(np.concatenate([_trains(way, count, least)[1] for way in ways]))
             if trains is not None:
                 return trains
     return closest
@@ -155,7 +180,7 @@ def _delay(ways: Sequence[Way], rate: Value | None) -> Value | None:
     return Value(least, max(0.0, least - margin), least + margin)
 
 
-def _overflow(ways: Sequence[Way], met: Sequence[backlog.Found], rate: float) -> tuple[Value | None, int]:
+def _overflow(ways: Sequence[Way], met: Sequence[backlog.Found], *, moves: bool) -> tuple[Value | None, int]:
     """The queue's size in bytes if losses show that it was full, and how many of them were for that.
 
     It is counted in packets or in bytes, whichever were more alike at the losses.
@@ -174,13 +199,12 @@ def _overflow(ways: Sequence[Way], met: Sequence[backlog.Found], rate: float) ->
     crowded = int((queued >= least_s).sum())
     share = near.sum() / max(1, crowded + near.sum())
     other = (~near).sum() / max(1, queued.size - crowded + (~near).sum())
-    # A full queue drops many of those that find it so, and nothing ever waited much longer.
-    if (
-        near.sum() < _FEW_LOSSES
-        or least_s < _GRAIN_S
-        or share < _MORE * other
-        or least_s < 0.6 * float(np.quantile(queued, 0.995))
-    ):
+    if near.sum() < _FEW_LOSSES or least_s < _GRAIN_S:
+        return None, 0
+    # A full queue drops many of those that find it so, and nothing ever waited much longer. At a rate that moves the
+    # time in it changes, and what most losses agree in has to do.
+    is_full = share >= _MORE * other and least_s >= _LONGEST * float(np.quantile(queued, 0.995))
+    if not (_alike(measure) >= _MOST if moves else is_full):
         return None, 0
     low, middle, high = np.quantile(measure[near], (0.1, 0.5, 0.9))
     return _with_margin(Value(float(middle), float(low), float(high)), 2 * packet), int(near.sum())

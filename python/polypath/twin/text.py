@@ -68,6 +68,10 @@ def _lines(network: Network, pattern: Pattern, choice: Choice, seconds: float, s
         yield f"{key} = {json.dumps(value)}"
     if pattern.note:
         yield f"# {pattern.note}"
+    for path in network.paths:
+        for move in path.estimate.moves[1:]:
+            yield from ("", "[[event]]", f'at = "{move.at_s:g} s"', f'link = "{path.name}"')
+            yield f'rate = "{move.rate_bps / 1e6:.4g} Mbps"'
 
 
 def _named(connection: str) -> str:
@@ -86,7 +90,9 @@ def _link(path: Path, choice: Choice, *, to_server: bool) -> Iterator[str]:
     if found.rate_bps is None:
         yield "# rate: too few packets came close behind one another to tell"
     else:
-        yield from _line("rate", f'"{found.rate_bps.value / 1e6:.4g} Mbps"', _between(found.rate_bps, 1e6, "Mbps"))
+        rate = found.moves[0].rate_bps if found.moves else found.rate_bps.value
+        beside = "it moves, by the events below" if found.moves else _between(found.rate_bps, 1e6, "Mbps")
+        yield from _line("rate", f'"{rate / 1e6:.4g} Mbps"', beside)
     if found.delay_s is None:
         yield "# delay: no handshake was captured, and no round trip"
     else:

@@ -15,6 +15,7 @@ from polypath.cli.errors import DONE, InputError
 from polypath.cli.options import Jobs, Runs, Settings
 from polypath.results import points
 from polypath.results.paired import pairs_needed
+from polypath.results.phrases import counted
 from polypath.what_if.candidates import subject
 from polypath.what_if.intervals import Interval, intervals
 from polypath.what_if.ranked import GOALS, Ranking, Row, Trials, rank, usual_goal
@@ -72,7 +73,7 @@ def _intervals(target: str) -> list[Interval]:
 def _show(name: str, found: Ranking, known: int) -> None:
     measure = points.MEASURES[found.goal.measure]
     unit = measure.heading
-    over = f"{found.seeds} seeds" + (f", {known} values drawn from their intervals" if known else "")
+    over = counted(found.seeds, "seed") + (f", {known} values drawn from their intervals" if known else "")
     rows = table("", unit, "difference", "95 % interval", "", numbers=frozenset((unit, "difference")))
     for row in found.rows:
         rows.add_row(escape(row.candidate.name), *_figures(found, row))
@@ -80,7 +81,8 @@ def _show(name: str, found: Ranking, known: int) -> None:
     out.print(rows)
     needed = pairs_needed(len(found.rows) - 1)
     if needed > found.seeds:
-        out.print(f"{found.seeds} seeds are too few to show a difference among so many: take --seeds {needed}")
+        seeds = counted(found.seeds, "seed")
+        out.print(f"With {seeds} no difference can be shown among so many: take --seeds {needed}.")
     for candidate, why in found.refused.items():
         out.print(f"not tried: {escape(candidate)}: {escape(why)}")
 

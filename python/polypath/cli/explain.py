@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -81,7 +82,7 @@ def explain(
     `polypath explain scenario.toml --set defaults.scheduler=blest --json`.
     """
     with TemporaryDirectory(prefix="polypath-explain-") as held:
-        options = Options("hosts", Path(held), account=True)
+        options = partial(_options, Path(held))
         if _is_capture(target):
             if settings or seed is not None or runs:
                 raise InputError(f"{target} is a capture; --set, --seed and --run are of a lab or a scenario")
@@ -116,7 +117,18 @@ def _is_capture(target: str) -> bool:
     return path.is_file() and bool(_CAPTURES.intersection(path.suffixes))
 
 
-def _of_twin(file: Path, options: Options) -> Recording:
+def _options(folder: Path, plan: Plan) -> Options:
+    """An account, and captures where there are requests to divide."""
+    if any(map(_asks, plan.view["applications"])):
+        return Options("hosts", folder, account=True)
+    return Options(account=True)
+
+
+def _asks(application: Mapping[str, Any]) -> bool:
+    return application["work"]["kind"] in _ASKING and application["transport"] in ("tcp", "mptcp")
+
+
+def _of_twin(file: Path, options: Callable[[Plan], Options]) -> Recording:
     """The run of a capture's twin, of which it is said how close it is and what packets do not tell."""
     from polypath.twin.made import make
 
@@ -128,7 +140,8 @@ def _of_twin(file: Path, options: Options) -> Recording:
         if row.path == "all" and row.capture is not None and row.twin is not None:
             both = f"{row.twin:.4g} {row.unit}, in the capture {row.capture:.4g} {row.unit}"
             err.print(f"twin: {row.figure} {both}", markup=False)
-    return engines.get("sim").run(made.scenario.plan(), options)
+    plan = made.scenario.plan()
+    return engines.get("sim").run(plan, options(plan))
 
 
 def _why(recording: Recording) -> str:
@@ -236,7 +249,7 @@ def _requests(recording: Recording, folder: Path) -> Iterator[tuple[str, Sequenc
 
     nodes = recording.plan["nodes"]
     for application in recording.plan["applications"]:
-        if application["work"]["kind"] in _ASKING and application["transport"] in ("tcp", "mptcp"):
+        if _asks(application):
             client, server = (
                 folder / layout.capture(nodes[application[side]]["name"]) for side in ("client", "server")
             )

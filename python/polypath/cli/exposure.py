@@ -49,7 +49,7 @@ def exposure(
     Examples: `polypath exposure results/mptcp`, `polypath exposure aggregation --run mptcp --links 2`,
     `polypath exposure scenario.toml --set defaults.scheduler=equal --json`.
     """
-    recording = one_run.recording(target, settings or (), seed, runs or (), Options(segments=True))
+    recording = one_run.recording(target, settings or (), seed, runs or (), lambda _: Options(segments=True))
     found = exposures(recording, links=links, block_bytes=cbc)
     if names := left_out(recording):
         warn(f"{', '.join(names)}: no figures of UDP, ICMP, datagrams of QUIC, or several streams of QUIC")

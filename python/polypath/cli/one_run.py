@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from polypath import engines
@@ -10,12 +10,17 @@ from polypath.cli import jobs, progress
 from polypath.cli.errors import InputError
 from polypath.engines import Options
 from polypath.results import Recording, layout
+from polypath.scenario import Plan
 
 
 def recording(
-    target: str, settings: Sequence[str], seed: int | None, runs: Sequence[str], options: Options
+    target: str,
+    settings: Sequence[str],
+    seed: int | None,
+    runs: Sequence[str],
+    options: Callable[[Plan], Options],
 ) -> Recording:
-    """Reads a stored result, or runs a lab's run or a scenario in the simulator.
+    """Reads a stored result, or runs a lab's run or a scenario in the simulator, with options that suit its plan.
 
     Raises InputError where the target is not one run.
     """
@@ -35,4 +40,4 @@ def recording(
     (job,) = todo
     job.require_one()
     with progress.shown(job.name) as callback:
-        return engines.get("sim").run(job.plan, options, callback)
+        return engines.get("sim").run(job.plan, options(job.plan), callback)

@@ -1,5 +1,8 @@
 """What a capture tells of a path, wherever it was made."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from polypath import capture
@@ -86,7 +89,7 @@ def test_multipath_tcp_has_an_estimate_for_each_path(captured: Captured) -> None
     found = seen(captured, "client", transport="mptcp", work=work, more='path_manager = "fullmesh"')
     rates = {path.name: path.estimate.rate_bps for path in found.paths}
     assert {name: rate and round(rate.value / 1e6, 1) for name, rate in rates.items()} == {"path0": 8.0, "path1": 3.0}
-    assert found.sender == "server"
+    assert {path.sender for path in found.paths} == {"server"}
 
 
 def test_a_rate_that_moves_is_told_piece_by_piece(captured: Captured) -> None:
@@ -103,3 +106,18 @@ def test_a_rate_that_moves_is_told_piece_by_piece(captured: Captured) -> None:
 def test_a_rate_that_stays_does_not_move(captured: Captured, congestion: str) -> None:
     told = estimated(captured, "client", congestion=congestion, duration="12 s", work='kind = "bulk"\nreverse = true')
     assert told.moves == ()
+
+
+def test_two_files_of_one_host_are_one_end(captured: Captured, tmp_path: Path) -> None:
+    second = '[link.path1]\nends = ["client:path1", "r"]\nrate = "3 Mbps"\ndelay = "30 ms"\nqueue = "30 packets"\n'
+    work = f'kind = "bulk"\nreverse = true\n{second}'
+    (both,) = captured("client", transport="mptcp", work=work, more='path_manager = "fullmesh"')
+    files = [tmp_path / f"{name}.pcap" for name in ("wlan", "lte")]
+    for file, address in zip(files, ("10.0.0.1", "10.0.2.1"), strict=True):
+        command = ["tshark", "-r", str(both), "-F", "pcap", "-Y", f"ip.addr == {address}", "-w", str(file)]
+        subprocess.run(command, capture_output=True, check=True)
+    found = network(capture.trace(files, segments=True).recording, None, both_ends=True)
+    assert found is not None
+    assert {path.ways[0].place for path in found.paths} == {Place.RECEIVER}
+    delays = [path.estimate.delay_s.value for path in found.paths if path.estimate.delay_s is not None]
+    assert delays == pytest.approx([0.015, 0.030], abs=0.001)

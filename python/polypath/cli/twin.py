@@ -19,7 +19,9 @@ from polypath.twin.made import Twin, make
 def twin(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE.pcap[ng]..", help="A capture at one end, or one at each end.", show_default=False),
+        typer.Argument(
+            metavar="FILE.pcap[ng]..", help="A capture at one end, or captures at both.", show_default=False
+        ),
     ],
     connection: Annotated[
         str | None,

@@ -155,7 +155,7 @@ def _highest(rates: Floats) -> Value | None:
         return None
     first = many[-1]
     last = first
-    while beside[first - 1] >= beside[first] and first:
+    while first and beside[first - 1] >= beside[first]:
         first -= 1
     return _spread(rates[first : last + beside[last]])
 

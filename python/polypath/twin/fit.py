@@ -59,7 +59,7 @@ class Trial:
     choice: Choice
     #: Of each seed, from 1 on.
     distances: tuple[float, ...]
-    #: The same of the figures that matter most.
+    #: The same with the figures that matter most counted once more.
     misses: tuple[float, ...]
     runs: tuple[tuple[Seen, ...], ...]
 
@@ -161,7 +161,8 @@ class Fitter:
         self.seconds = recording.metadata.end_ns / 1e9
         self.original = seen(found, recording)
         self.trials: list[Trial] = []
-        self._runs: dict[tuple[str, int], tuple[Seen, ...]] = {}
+        #: What each twin shows, with its distance and its miss.
+        self._runs: dict[tuple[str, int], tuple[tuple[Seen, ...], float, float]] = {}
 
     @property
     def _is_random(self) -> bool:
@@ -173,12 +174,10 @@ class Fitter:
         count = (seeds or _SEEDS) if self._is_random else 1
         for seed in range(1, count + 1):
             if (text, seed) not in self._runs:
-                self._runs[text, seed] = self._seen(text, seed)
+                self._runs[text, seed] = self._compared(text, seed)
                 if self._told is not None:
                     self._told(len(self._runs))
-        runs = tuple(self._runs[text, seed] for seed in range(1, count + 1))
-        distances = tuple(distance(self.original, each) for each in runs)
-        misses = tuple(each + miss(self.original, run) for each, run in zip(distances, runs, strict=True))
+        runs, distances, misses = zip(*(self._runs[text, seed] for seed in range(1, count + 1)), strict=True)
         found = Trial(choice, distances, misses, runs)
         self.trials.append(found)
         return found
@@ -207,9 +206,11 @@ class Fitter:
         offered = None if twin is None else twin.window_bytes
         return size if offered is None else round(size * window / offered[1])
 
-    def _seen(self, text: str, seed: int) -> tuple[Seen, ...]:
+    def _compared(self, text: str, seed: int) -> tuple[tuple[Seen, ...], float, float]:
         twin, recording = self.run(text, seed)
-        return () if twin is None else seen(twin, recording)
+        shown = () if twin is None else seen(twin, recording)
+        apart = distance(self.original, shown)
+        return shown, apart, apart + miss(self.original, shown)
 
     def run(self, text: str, seed: int) -> tuple[Network | None, Recording]:
         """The twin's capture, made at the same places; its network if it carried data.

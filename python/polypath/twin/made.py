@@ -87,7 +87,9 @@ def _path(path: Path) -> dict[str, Any]:
 def make(files: Sequence[File], connection: str | None = None, told: Told | None = None) -> Twin:
     """A twin of the connection of this name, or of the one with most bytes.
 
-    Several files are of the same traffic, captured at both ends. Raises CaptureError, ScenarioError, EngineError.
+    Several files are of the same traffic, captured at one end or at both.
+
+    Raises CaptureError, ScenarioError, EngineError.
     """
     traced = capture.trace(files, segments=True)
     recording = traced.recording

@@ -57,11 +57,6 @@ class Network:
     window_bytes: tuple[int, int] | None
 
     @property
-    def sender(self) -> str:
-        """Who sends most."""
-        return max(self.paths, key=lambda path: sum(way.wire.sum() for way in path.ways)).sender
-
-    @property
     def fixed_window(self) -> int | None:
         """The receive window if it stayed the same and what arrived in a round trip came near it."""
         if self.window_bytes is None or self.window_bytes[0] < _SAME * self.window_bytes[1]:

@@ -149,16 +149,15 @@ def _handshake(mine: pl.DataFrame) -> tuple[float, float] | None:
 
 
 def _place(handshake: tuple[float, float] | None, side: str, *, both_ends: bool) -> Place:
-    if both_ends:
-        return Place.BOTH
+    elsewhere = Place.BOTH if both_ends else Place.BETWEEN
     if handshake is None:
-        return Place.BETWEEN
+        return elsewhere
     at_server, at_client = (each < _AT_END * sum(handshake) for each in handshake)
     if at_client:
         return Place.SENDER if side == "client" else Place.RECEIVER
     if at_server:
         return Place.SENDER if side == "server" else Place.RECEIVER
-    return Place.BETWEEN
+    return elsewhere
 
 
 def _way(

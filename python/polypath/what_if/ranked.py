@@ -26,11 +26,6 @@ class Goal:
     measure: str
     more: bool
 
-    @property
-    def title(self) -> str:
-        """In words."""
-        return points.MEASURES[self.measure].title
-
     def better(self, one: float, other: float) -> bool:
         """Whether one value is better than another."""
         return one > other if self.more else one < other
@@ -163,7 +158,7 @@ def _effective(plan: Plan, of: Subject) -> Any:
 
 
 def _helping(goal: Goal, figures: Mapping[Candidate, Sequence[float | None]]) -> Iterator[Candidate]:
-    """Of each kind the best, if it is shown to be better than what is there. Buffers come last of what is alike."""
+    """Of each kind the best, if it is shown to be better than what is there."""
     rows = [row for row in _rows(goal, figures) if row.comparison is not None]
     for kind in dict.fromkeys(row.candidate.kind for row in rows):
         first = next(row for row in rows if row.candidate.kind == kind)

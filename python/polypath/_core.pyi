@@ -1,8 +1,8 @@
 """The native module: the simulator's door to Python."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as Path_
-from typing import Literal, final
+from typing import Any, Literal, final
 
 class PlanError(ValueError):
     """The plan is not one that the simulator can run; the message is one line."""
@@ -281,6 +281,38 @@ class Table:
 
     def __len__(self) -> int: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Figures:
+    """The figures of a run, out of the tables of a recording: `polypath.results.metrics` tells of each.
+
+    `of` is a `metrics.Connection`, `subflow` a `metrics.Subflow`. Times are ns. Raises ValueError for a table that is
+    not as docs/recording.md has it.
+    """
+
+    def __new__(cls, plan_json: str, tables: Mapping[str, object], end_ns: int, interrupted: bool) -> Figures:
+        """Tables are anything with the Arrow PyCapsule interface; those that are missing have no rows."""
+    @staticmethod
+    def tables() -> list[str]:
+        """The names of the tables that it reads."""
+    def connections(self) -> list[dict[str, Any]]: ...
+    def subflows(self, of: object) -> list[dict[str, Any]]: ...
+    def delivered(self, of: object) -> tuple[list[int], list[int]]:
+        """Times and running totals of bytes."""
+    def goodput_between(self, of: object, since: int, until: int) -> float | None:
+        """Bit/s."""
+    def goodput_series(self, of: object) -> list[tuple[int, float]]:
+        """Ends of the sampling intervals, and Mbps in each."""
+    def subflow_series(self, of: object, subflow: object) -> list[tuple[int, float]]:
+        """Of a subflow over the same intervals."""
+    def subflow_goodput(self, of: object, subflow: object) -> float | None:
+        """Bit/s."""
+    def silent_since_ns(self, of: object, subflow: object) -> int | None: ...
+    def srtt_us(self, of: object, subflow: object) -> list[int]: ...
+    def charts(self, of: object, coarse: bool) -> str:
+        """What a page draws of a connection over time, in JSON. `coarse`: a quarter of the resolution."""
+    def queues(self, coarse: bool) -> str | None:
+        """The longest queues over time, in JSON; None where none was longer than a packet."""
 
 @final
 class Flow:

@@ -6,7 +6,7 @@ import base64
 import json
 import zlib
 from dataclasses import replace
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from polypath import engines
 from polypath.plots import lanes
 from polypath.plots.style import colour
 from polypath.report import Labelled, Page, build, html, is_unchanged, listing, series
-from polypath.report.columns import Chart, differences, keep
+from polypath.report.columns import differences
 from polypath.report.document import escaped
 from polypath.results import Recording, metrics, summary
 from polypath.scenario import Scenario
@@ -245,43 +245,7 @@ def test_paths_of_answers_are_known_without_segments(ran: Ran, lab: str, run: st
     assert sum(a == b for a, b in pairs) > 0.8 * len(pairs)
 
 
-def test_what_is_thinned_out_keeps_the_extremes() -> None:
-    times = range(100_000)
-    flat: list[int | None] = [5] * 100_000
-    flat[70_001], flat[20_002], flat[40_000] = 999, -7, None
-    packed = Chart(list(times), [flat, [index % 3 for index in times]]).packed(4000)
-    values = [value for value in packed["v"][0] if value is not None]
-    assert packed["of"] == 100_000
-    assert len(packed["t"]) <= 4000
-    assert {999, -7} <= set(summed(values))
-
-
-def test_of_very_many_series_the_samples_that_stay_are_spread_over_the_time() -> None:
-    rows = 1200
-    series = [[lane + row % 7 for row in range(rows)] for lane in range(61)]
-    series[0][777] = 999
-    kept = keep(series, rows)
-    assert len(kept) * len(series) <= 12_000
-    assert 777 in kept
-    assert max(later - earlier for earlier, later in pairwise([0, *kept, rows - 1])) < rows / 50
-
-
-def test_rates_that_are_too_many_become_means_of_all_that_was_carried() -> None:
-    times = [0, *(1000 * row + row % 3 for row in range(1, 2001))]
-    rates = [[0, *(5_000_000 if row % 10 == 0 else 0 for row in range(1, 2001))], [0, *([1_000_000] * 2000)]]
-    packed = Chart(times, rates).averaged(400)
-    assert packed["of"] == 2001
-    at = [1000 * time for time in summed(packed["t"])]
-    assert len(at) * 2 <= 400
-    assert at[-1] == pytest.approx(times[-1], abs=1000)
-    bursts, steady = map(summed, packed["v"])
-    assert set(steady) == {1_000_000}
-    assert sum(bursts[1:]) / len(bursts[1:]) == pytest.approx(500_000, rel=0.01)
-    assert max(bursts) < 1_000_000
-
-
-def test_nothing_is_thinned_out_that_is_not_too_much() -> None:
-    assert keep([[1, None, 3]], 3, 3) == [0, 1, 2]
+def test_differences_leave_out_what_is_not_there() -> None:
     assert differences([3, None, 5, 4]) == [3, None, 2, -1]
 
 

@@ -3,6 +3,7 @@
 mod bench;
 mod capture;
 mod control;
+mod figures;
 mod live;
 mod panics;
 mod parquet;
@@ -50,6 +51,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<control::Acknowledgement>()?;
     module.add_class::<control::ControlledPath>()?;
     module.add_class::<control::DeliverySample>()?;
+    module.add_class::<figures::Figures>()?;
     module.add_class::<control::Idleness>()?;
     module.add_class::<recording::Recording>()?;
     module.add_class::<routes::Routes>()?;

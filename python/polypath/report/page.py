@@ -139,7 +139,7 @@ def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool, segment
         del figures["connections"][number]["goodput_series"]
         figures["connections"][number]["requests"].pop("delay_s")
         if id(each) in shown:
-            charts = {} if each.transport == "icmp" else series.of_connection(recording, each, lanes, coarse)
+            charts = {} if each.transport == "icmp" else series.of_connection(recording, each, coarse)
             more = {"requests": asked.of_connection(recording, each, lanes)}
             if not coarse:
                 more["segments"] = listing.of_connection(recording, each, segments // len(shown))
@@ -149,7 +149,7 @@ def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool, segment
             }
         noted = list(notes.of(recording, each, lanes))
         described.append({"notes": noted, **_connection(recording, each, lanes, paths, charted=id(each) in shown)})
-    if (queues := series.of_queues(recording, coarse)) is not None:
+    if (queues := metrics.queues(recording, coarse=coarse)) is not None:
         data["queues"] = queues
     events = _events(recording)
     return {

@@ -7,15 +7,13 @@ from typing import Any, Final
 
 import polars as pl
 
-from polypath.report.columns import MOST_VALUES, Chart, differences
+from polypath.report.columns import differences
 from polypath.results import Recording, metrics, traces
-from polypath.results.metrics import Connection, Subflow
+from polypath.results.metrics import Connection
 
 #: Steps of the network's animation at most, and values.
 _STEPS: Final = 2000
 _LINK_VALUES: Final = 120_000
-#: Links with a queue whose length is drawn over time.
-_QUEUES: Final = 8
 #: Segments that are drawn one by one; of more, those that carry data for the first time are put together by time.
 MOST_SEGMENTS: Final = 160_000
 _SPANS: Final = 3000
@@ -24,20 +22,9 @@ _MOST_ANSWERS: Final = 20_000
 _KINDS: Final = ("data", "retransmission", "reinjection")
 
 
-def of_connection(recording: Recording, of: Connection, lanes: Sequence[Subflow], coarse: bool) -> dict[str, Any]:
+def of_connection(recording: Recording, of: Connection, coarse: bool) -> dict[str, Any]:
     """A connection's charts by name; those without data are left out. `coarse`: a quarter of the resolution."""
-    most = MOST_VALUES // 4 if coarse else MOST_VALUES
-    rates = _rate(recording, of, lanes)
-    charts = {"delivered": Chart(*_delivered(recording, of))}
-    if of.id is not None:
-        charts |= {
-            "window": _sampled(recording, of, of.sender, "cwnd_packets", lanes),
-            "flight": _sampled(recording, of, of.sender, "in_flight_packets", lanes),
-            "rtt": _sampled(recording, of, of.sender, "srtt_us", lanes, without=0),
-            "reassembly": _reassembly(recording, of, lanes),
-        }
-    found: dict[str, Any] = {"rate": rates.averaged(most)} if _says_something(rates) else {}
-    found |= {name: chart.packed(most) for name, chart in charts.items() if _says_something(chart)}
+    found = metrics.charts(recording, of, coarse=coarse)
     if of.id is not None and not coarse and (sent := sequence(recording, of)) is not None:
         found["sequence"] = sent
         if (back := answers(recording, of)) is not None:
@@ -45,69 +32,9 @@ def of_connection(recording: Recording, of: Connection, lanes: Sequence[Subflow]
     return found
 
 
-def _says_something(chart: Chart) -> bool:
-    return len(chart.times_ns) > 0 and any(value is not None for column in chart.series for value in column)
-
-
-def _rate(recording: Recording, of: Connection, lanes: Sequence[Subflow]) -> Chart:
-    """Goodput, then the rate of each subflow if bytes are counted by path, in bit/s over the interval that ends at the
-    time; where the first one begins there is its rate, too."""
-    ends, goodput = metrics.goodput_series(recording, of)
-    own = [metrics.subflow_series(recording, of, lane)[1] for lane in lanes if lane.is_counted]
-    return Chart(
-        [of.start_ns, *(round(end * metrics.SECOND) for end in ends)] if ends else [],
-        [[rate * 1e6 for rate in (*one[:1], *one)] for one in (goodput, *own)],
-    )
-
-
-def _delivered(recording: Recording, of: Connection) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
-    times, totals = metrics.delivered(recording, of)
-    return times, [totals]
-
-
 def _samples(recording: Recording, of: Connection, side: str, name: str) -> pl.DataFrame:
     own = (pl.col("connection") == of.id) & (pl.col("side") == side)
     return recording.table(name).filter(own).sort("time_ns", maintain_order=True)
-
-
-def _sampled(
-    recording: Recording,
-    of: Connection,
-    side: str,
-    column: str,
-    lanes: Sequence[Subflow],
-    without: int | None = None,
-) -> Chart:
-    """A column of the samples by subflow; null where a subflow has none at a time."""
-    rows = _samples(recording, of, side, "subflows").select("time_ns", "subflow", pl.col(column).cast(pl.Int64))
-    if without is not None:
-        rows = rows.filter(pl.col(column) != without)
-    wide = rows.select(pl.col("time_ns").unique().sort())
-    for lane in lanes:
-        lasts = pl.col("time_ns") <= metrics.lasts_until_ns(of, lane)
-        own = rows.filter((pl.col("subflow") == lane.id) & lasts).unique("time_ns", keep="last", maintain_order=True)
-        wide = wide.join(own.select("time_ns", pl.col(column).alias(f"{lane.id}")), on="time_ns", how="left")
-    return Chart(wide["time_ns"].to_list(), [wide[f"{lane.id}"].to_list() for lane in lanes])
-
-
-def _reassembly(recording: Recording, of: Connection, lanes: Sequence[Subflow]) -> Chart:
-    """Bytes that wait at the receiver: between subflows, then within each; nothing where none do, or nobody knows."""
-    whole = _samples(recording, of, of.receiver, "connections").select(
-        "time_ns", pl.col("reassembly_bytes").cast(pl.Int64)
-    )
-    if whole.is_empty() or whole["reassembly_bytes"].null_count() == whole.height:
-        return Chart((), ())
-    within = _sampled(recording, of, of.receiver, "out_of_order_bytes", lanes)
-    columns = {f"{index}": column for index, column in enumerate(within.series)}
-    beside = pl.DataFrame({"time_ns": within.times_ns, **columns}, schema_overrides={"time_ns": pl.Int64})
-    both = whole.unique("time_ns", keep="last", maintain_order=True).join(
-        beside, on="time_ns", how="full", coalesce=True
-    )
-    both = both.sort("time_ns")
-    waiting = [both[name].to_list() for name in ("reassembly_bytes", *columns)]
-    if not any(value for column in waiting for value in column):
-        return Chart((), ())
-    return Chart(both["time_ns"].to_list(), waiting)
 
 
 def sequence(recording: Recording, of: Connection) -> dict[str, Any] | None:
@@ -271,24 +198,3 @@ def _rates(recording: Recording, links: Sequence[Mapping[str, Any]]) -> Iterator
         if action["kind"] == "link" and action.get("rate_bps") is not None:
             for way in ("forward", "backward") if action["direction"] == "both" else (action["direction"],):
                 yield action["link"], way, event["at_ns"], action["rate_bps"]
-
-
-def of_queues(recording: Recording, coarse: bool) -> dict[str, Any] | None:
-    """The longest queues over time, in packets: names, and a chart."""
-    ends = recording.table("link_ends").filter(pl.col("max_queue_packets") > 1)
-    longest = ends.sort("max_queue_packets", descending=True, maintain_order=True).head(_QUEUES)
-    if longest.is_empty():
-        return None
-    rows = recording.table("links").sort("time_ns", maintain_order=True)
-    wide = rows.select(pl.col("time_ns").unique().sort())
-    chosen = longest.sort("link", "direction", descending=[False, True]).select("link", "direction", "name")
-    for number, (link, way, _) in enumerate(chosen.iter_rows()):
-        own = rows.filter((pl.col("link") == link) & (pl.col("direction") == way))
-        own = own.unique("time_ns", keep="last", maintain_order=True)
-        queue = own.select("time_ns", pl.col("queue_packets").cast(pl.Int64).alias(f"{number}"))
-        wide = wide.join(queue, on="time_ns", how="left")
-    chart = Chart(wide["time_ns"].to_list(), [wide[f"{number}"].to_list() for number in range(chosen.height)])
-    if not _says_something(chart):
-        return None
-    packed = chart.packed(MOST_VALUES // 4 if coarse else MOST_VALUES)
-    return {**packed, "links": [{"link": link, "direction": way} for link, way, _ in chosen.iter_rows()]}

@@ -5,8 +5,8 @@ Times are nanoseconds since the start of the run, rates bit/s, as in the Recordi
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import floor
@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
+from polypath._core import Figures
 from polypath.results.errors import MetricError as MetricError  # for those who use it from here
 from polypath.results.groups import Groups
 from polypath.results.recording import Recording
@@ -71,146 +72,22 @@ class Connection:
         return "client" if self.receiver == "server" else "server"
 
 
-def _until(row: Mapping[str, Any], run_end_ns: int, work: Mapping[str, Any]) -> int:
-    if row["end_ns"] is None:
-        return run_end_ns
-    last = int(row["end_ns"] if row["last_byte_ns"] is None else row["last_byte_ns"])
-    duration = work.get("duration_ns")
-    if duration is None or work.get("size_bytes") is not None or work.get("count") is not None:
-        return last
-    return max(last, min(run_end_ns, int(row["start_ns"] + duration)))
+def _figures(recording: Recording) -> Figures:
+    """What the core works out of a run's tables."""
 
+    def made() -> Figures:
+        found = {name: recording.tables.get(name) for name in Figures.tables()}
+        # polars hands columns without any value over as no other library reads them
+        tables = {name: table.cast({pl.Null: pl.Int64}) for name, table in found.items() if table is not None}
+        made = recording.metadata
+        return Figures(json.dumps(recording.plan, default=dict), tables, made.end_ns, made.interrupted)
 
-_FAILED = frozenset({"reset", "timed-out", "unreachable", "aborted"})
-"""States of a connection that did not close in order."""
-
-
-_ONE_WAY = frozenset({"bulk", "stream", "messages"})
-"""Applications that only send: the client, or with `reverse` the server."""
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """Requests or messages of an application: sent, and answered or arrived."""
-
-    sent: int = 0
-    answered: int = 0
-
-
-def _finished(row: Mapping[str, Any], planned_end_ns: int, work: Mapping[str, Any], asked: _Asked) -> bool | None:
-    closed = row["end_ns"] is not None
-    count, size = work.get("count"), work.get("size_bytes")
-    if work.get("duration_ns") is not None:
-        if work["kind"] == "messages" and not closed and row["start_ns"] + work["duration_ns"] >= planned_end_ns:
-            return None  # they go on to the end of the run
-        # of messages some may be lost; if all are, nothing was done
-        in_vain = asked.sent > 0 and asked.answered == 0
-        return closed and row["state"] not in _FAILED and not in_vain
-    if work["kind"] == "video":
-        count = work["segments"]
-    if work["kind"] == "page":
-        return closed and row["state"] not in _FAILED
-    if count is not None:
-        return closed and asked.answered >= int(count)
-    if size is not None and (back := work.get("reverse_bytes")) is not None:
-        return closed and row["server_received_bytes"] >= int(size) and row["client_received_bytes"] >= int(back)
-    if size is not None and work["kind"] == "bulk":
-        arrived = max(row["client_received_bytes"], row["server_received_bytes"])
-        return closed and arrived >= int(size) and (arrived > 0 or row["state"] not in _FAILED)
-    return None
-
-
-def _receiver(to_client: int, to_server: int, work: Mapping[str, Any]) -> Side:
-    if to_client != to_server:
-        return "server" if to_server > to_client else "client"
-    client_sends = work["kind"] in _ONE_WAY and not work.get("reverse") and work.get("reverse_bytes") is None
-    return "server" if client_sends else "client"
-
-
-def _from_row(
-    row: Mapping[str, Any], run_end_ns: int, planned_end_ns: int, work: Mapping[str, Any], asked: _Asked
-) -> Connection:
-    to_client, to_server = row["client_received_bytes"], row["server_received_bytes"]
-    failure, finished = (
-        row["state"] if row["state"] in _FAILED else None,
-        _finished(row, planned_end_ns, work, asked),
-    )
-    # One that failed delivers nothing from then on, as one that stays open without hearing its peer, whether or not the
-    # run ends with it. Of a captured one nobody knows what it was to do: many reset what they are done with.
-    in_vain = failure is not None and not finished and work["kind"] != "captured"
-    return Connection(
-        application=row["application"],
-        id=row["connection"],
-        name=row["name"],
-        transport=row["transport"],
-        receiver=_receiver(to_client, to_server, work),
-        bytes=max(to_client, to_server),
-        start_ns=row["start_ns"],
-        established_ns=row["established_ns"],
-        end_ns=row["end_ns"],
-        last_byte_ns=row["last_byte_ns"],
-        until_ns=planned_end_ns if in_vain else _until(row, run_end_ns, work),
-        finished=finished,
-        failure=failure,
-    )
-
-
-def _without_connection(recording: Recording, application: int, settings: Mapping[str, Any]) -> Connection:
-    received = sum(recording.groups("datagrams", ("application",)).column("received_bytes", application))
-    start = int(settings["start_ns"])
-    duration = settings["work"].get("duration_ns")
-    end = recording.metadata.end_ns
-    until = end if duration is None else min(end, max(start + duration, _last_datagram_ns(recording, application)))
-    return Connection(
-        application=application,
-        id=None,
-        name=settings["name"],
-        transport=settings["transport"],
-        receiver="server",
-        bytes=received,
-        start_ns=start,
-        established_ns=None,
-        end_ns=None,
-        last_byte_ns=None,
-        until_ns=until,
-    )
-
-
-def _last_datagram_ns(recording: Recording, application: int) -> int:
-    """About when the last datagram arrived: in the interval that it is of, as far in as that one's share of the bytes
-    of the interval before."""
-    samples = recording.groups("datagram_samples", ("application",), ("time_ns",))
-    times, totals = (samples.column(name, application) for name in ("time_ns", "received_bytes"))
-    last = bisect_left(totals, totals[-1]) if totals else 0
-    if last < 2:
-        return int(times[last]) if times else 0
-    grown, before = totals[last] - totals[last - 1], totals[last - 1] - totals[last - 2]
-    part = min(1.0, grown / before) if before else 1.0
-    return int(times[last - 1] + round(part * (times[last] - times[last - 1])))
+    return recording.once("figures", made)
 
 
 def connections(recording: Recording) -> list[Connection]:
     """Every application's connection, in the Plan's order."""
-    return list(recording.once("connections", lambda: _connections(recording)))
-
-
-def _connections(recording: Recording) -> list[Connection]:
-    end = recording.metadata.end_ns
-    planned_end = end if recording.metadata.interrupted else max(end, recording.plan.get("duration_ns", end))
-    work = [settings["work"] for settings in recording.plan.get("applications", [])]
-    counts = (
-        recording.table("requests").group_by("application").agg(pl.len(), pl.col("delay_ns").count().alias("known"))
-    )
-    asked = {application: _Asked(sent, answered) for application, sent, answered in counts.iter_rows()}
-    found = [
-        _from_row(row, end, planned_end, work[row["application"]], asked.get(row["application"], _Asked()))
-        for row in recording.table("connection_ends").iter_rows(named=True)
-    ]
-    connected = {connection.application for connection in found}
-    for application, settings in enumerate(recording.plan.get("applications", [])):
-        if application not in connected:
-            found.append(_without_connection(recording, application, settings))
-    return sorted(found, key=lambda connection: (connection.application, connection.id or 0))
+    return list(recording.once("connections", lambda: [Connection(**of) for of in _figures(recording).connections()]))
 
 
 def connection(recording: Recording, name: str) -> Connection:
@@ -235,44 +112,12 @@ def subflow_samples(recording: Recording) -> Groups:
     return recording.groups("subflows", ("connection", "subflow", "side"), ("time_ns",))
 
 
-def _within(times: Sequence[int], totals: Sequence[int], of: Connection) -> tuple[list[int], list[int]]:
-    """The samples between start and until; of several at the same time the last."""
-    found = {time: total for time, total in zip(times, totals, strict=True) if of.start_ns < time < of.until_ns}
-    return list(found), list(found.values())
-
-
 def delivered(recording: Recording, of: Connection) -> tuple[list[int], list[int]]:
     """Times and running totals of bytes delivered in order, from (start, 0) to (until, all).
 
     A last sample that leaves less than half an interval to the end is left out: a rate over so little says nothing.
     """
-    if of.id is None:
-        samples = recording.groups("datagram_samples", ("application",), ("time_ns",))
-        all_times, all_totals = (samples.column(name, of.application) for name in ("time_ns", "received_bytes"))
-    else:
-        samples = connection_samples(recording)
-        key = (of.id, of.receiver)
-        all_times, all_totals = (samples.column(name, *key) for name in ("time_ns", "delivered_bytes"))
-    inner_times, inner_totals = _within(all_times, all_totals, of)
-    times, totals = [of.start_ns, *inner_times], [0, *inner_totals]
-    if len(times) > 1 and 2 * (of.until_ns - times[-1]) < times[-1] - times[-2]:
-        times.pop()
-        totals.pop()
-    if of.until_ns > of.start_ns:
-        times.append(of.until_ns)
-        totals.append(of.bytes)
-    return times, totals
-
-
-def _interpolate(times: Sequence[int], totals: Sequence[float], at: int) -> float:
-    """The total at a time; the first and the last beyond the ends."""
-    after = bisect_left(times, at)
-    if after == 0:
-        return float(totals[0])
-    if after == len(times):
-        return float(totals[-1])
-    part = (at - times[after - 1]) / (times[after] - times[after - 1])
-    return totals[after - 1] + part * (totals[after] - totals[after - 1])
+    return _figures(recording).delivered(of)
 
 
 def goodput(recording: Recording, of: Connection, from_ns: int | None = None, to_ns: int | None = None) -> float | None:
@@ -287,48 +132,33 @@ def goodput(recording: Recording, of: Connection, from_ns: int | None = None, to
         return of.bytes * 8 * SECOND / passed if passed > 0 else None
     since = of.start_ns if from_ns is None else from_ns
     until = of.until_ns if to_ns is None else to_ns
-    if until <= since:
-        return None
-    times, totals = delivered(recording, of)
-    amount = _interpolate(times, totals, until) - _interpolate(times, totals, since)
-    return amount * 8 * SECOND / (until - since)
+    return _figures(recording).goodput_between(of, since, until)
+
+
+def charts(recording: Recording, of: Connection, *, coarse: bool) -> dict[str, Any]:
+    """What a page draws of a connection over time, by name; those without data are left out."""
+    found: dict[str, Any] = json.loads(_figures(recording).charts(of, coarse))
+    return found
+
+
+def queues(recording: Recording, *, coarse: bool) -> dict[str, Any] | None:
+    """What a page draws of the longest queues over time; None where none was ever longer than a packet."""
+    found = _figures(recording).queues(coarse)
+    return None if found is None else json.loads(found)
 
 
 def goodput_series(recording: Recording, of: Connection) -> tuple[list[float], list[float]]:
     """Ends of the sampling intervals in seconds, and the goodput in each in Mbps."""
-    return _rates(*delivered(recording, of))
+    return _in_seconds(_figures(recording).goodput_series(of))
 
 
 def subflow_series(recording: Recording, of: Connection, subflow: Subflow) -> tuple[list[float], list[float]]:
     """Like `goodput_series` and over the same intervals, of the bytes that arrived on one subflow."""
-    all_times, all_totals = _arrived(recording, of, subflow)
-    inner_times, inner_totals = _within(all_times, all_totals, of)
-    begin = of.start_ns if subflow.established_ns is None else max(of.start_ns, subflow.established_ns)
-    later = [index for index, time in enumerate(inner_times) if time > begin]
-    times = [begin, *(inner_times[index] for index in later), of.until_ns]
-    late = _late_ns(recording, of, subflow) is not None
-    last = _interpolate(all_times, all_totals, of.until_ns) if late else subflow.bytes or 0
-    totals = [0, *(inner_totals[index] for index in later), last]
-    edges, _ = delivered(recording, of)
-    return _rates(edges, [_interpolate(times, totals, edge) for edge in edges])
+    return _in_seconds(_figures(recording).subflow_series(of, subflow))
 
 
-def _arrived(recording: Recording, of: Connection, subflow: Subflow) -> tuple[Sequence[int], Sequence[int]]:
-    """Times of the samples of a subflow, and the bytes that had arrived on it by then."""
-    samples, key = subflow_samples(recording), (of.id, subflow.id, of.receiver)
-    return samples.column("time_ns", *key), samples.column("received_bytes", *key)
-
-
-def _late_ns(recording: Recording, of: Connection, subflow: Subflow) -> int | None:
-    """When all bytes of a subflow had arrived, by the samples, if the connection had everything before.
-
-    What others carried first goes on arriving then, under `redundant` for as long again.
-    """
-    if subflow.bytes is None:
-        return None
-    times, totals = _arrived(recording, of, subflow)
-    at_end, complete = bisect_left(times, of.until_ns), bisect_left(totals, subflow.bytes)
-    return times[complete] if at_end < complete < len(times) else None
+def _in_seconds(rates: Sequence[tuple[int, float]]) -> tuple[list[float], list[float]]:
+    return [end / SECOND for end, _ in rates], [rate for _, rate in rates]
 
 
 def subflow_goodput(recording: Recording, of: Connection, subflow: Subflow) -> float | None:
@@ -336,17 +166,12 @@ def subflow_goodput(recording: Recording, of: Connection, subflow: Subflow) -> f
 
     None where no time passed, or its bytes are not counted.
     """
-    late = _late_ns(recording, of, subflow)
-    passed = (of.until_ns if late is None else late) - of.start_ns
-    return subflow.bytes * 8 * SECOND / passed if subflow.bytes is not None and passed > 0 else None
+    return _figures(recording).subflow_goodput(of, subflow)
 
 
 def silent_since_ns(recording: Recording, of: Connection, subflow: Subflow) -> int | None:
     """From when on nothing arrived on a subflow, to the precision of the samples. None where nothing ever did."""
-    times, totals = _arrived(recording, of, subflow)
-    if not subflow.bytes:
-        return None
-    return next((time for time, total in zip(times, totals, strict=True) if total >= subflow.bytes), of.until_ns)
+    return _figures(recording).silent_since_ns(of, subflow)
 
 
 @dataclass(frozen=True)
@@ -389,13 +214,6 @@ def alternations(recording: Recording, of: Connection, interfaces: Sequence[str]
     changes = sum(before != after for before, after in pairwise(leaders))
     span = (max(rates) - min(rates)) if len(rates) > 1 else 0.0
     return changes / span if span > 0 else None
-
-
-def _rates(times: Sequence[int], totals: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Ends of the intervals in seconds, and Mbps in each."""
-    steps = range(1, len(times))
-    ends = [times[i] / SECOND for i in steps]
-    return ends, [(totals[i] - totals[i - 1]) * 8 * SECOND / (times[i] - times[i - 1]) / 1e6 for i in steps]
 
 
 def both_ways(recording: Recording, of: Connection) -> tuple[Connection, Connection] | None:
@@ -511,56 +329,7 @@ class Subflow:
 
 def subflows(recording: Recording, of: Connection) -> list[Subflow]:
     """The connection's subflows by id."""
-    ends = recording.groups("subflow_ends", ("connection",), ("subflow",))
-    total = sum(ends.column(f"{of.receiver}_received_bytes", of.id))
-    counted = total > 0 or not of.bytes
-    columns = (
-        "subflow",
-        "source",
-        "source_port",
-        "destination",
-        "destination_port",
-        "interface",
-        "backup",
-        "established_ns",
-        "closed_ns",
-        f"{of.receiver}_received_bytes",
-        f"{of.sender}_sent_bytes",
-        f"{of.sender}_retransmitted_bytes",
-        f"{of.sender}_reinjected_bytes",
-    )
-    return [
-        Subflow(
-            id=number,
-            source=f"{_host(source)}:{source_port}",
-            destination=f"{_host(destination)}:{destination_port}",
-            interface=interface,
-            backup=backup,
-            established_ns=established_ns,
-            closed_ns=closed_ns,
-            bytes=received if counted else None,
-            share=None if not counted else received / total if total else 0.0,
-            sent_bytes=sent,
-            retransmitted_bytes=retransmitted,
-            reinjected_bytes=reinjected if counted else None,
-            kind=of.lane,
-        )
-        for (
-            number,
-            source,
-            source_port,
-            destination,
-            destination_port,
-            interface,
-            backup,
-            established_ns,
-            closed_ns,
-            received,
-            sent,
-            retransmitted,
-            reinjected,
-        ) in ends.rows(columns, of.id)
-    ]
+    return [Subflow(**one) for one in _figures(recording).subflows(of)]
 
 
 def sent_bytes(recording: Recording, of: Connection, interface: str, side: str | None = None) -> int:
@@ -594,10 +363,6 @@ def reinjected_bytes(found: Sequence[Subflow]) -> int | None:
     return sum(known) if len(known) == len(found) else None
 
 
-def _host(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
-
-
 def lasts_until_ns(of: Connection, subflow: Subflow) -> int:
     """Until when a subflow's samples say something: it closes, or the transfer is over."""
     return of.until_ns if subflow.closed_ns is None else min(of.until_ns, subflow.closed_ns)
@@ -618,12 +383,7 @@ def srtt_us(recording: Recording, of: Connection, subflow: Subflow) -> list[int]
 
     One that was over before its first sample has the value that came next.
     """
-    _, values = sampled(recording, of, subflow, "srtt_us")
-    known = [value for value in values if value]
-    if known:
-        return known
-    later = subflow_samples(recording).column("srtt_us", of.id, subflow.id, of.sender)
-    return [value for value in later if value][:1]
+    return _figures(recording).srtt_us(of, subflow)
 
 
 def reassembly_max(recording: Recording, of: Connection) -> int | None:

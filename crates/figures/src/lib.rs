@@ -1,0 +1,23 @@
+//! The figures of a run, out of the tables of a recording of any engine: Python and the page in a browser have them from here.
+
+mod chart;
+mod charts;
+mod connection;
+mod delays;
+mod figures;
+mod plan;
+mod rates;
+mod samples;
+mod subflow;
+mod table;
+
+pub use chart::{Chart, MOST_VALUES, Packed};
+pub use charts::{Charts, QueueOf, Queues};
+pub use connection::{Connection, Side};
+pub use delays::Delays;
+pub use figures::Figures;
+pub use plan::Plan;
+pub use rates::Course;
+pub use samples::Sampled;
+pub use subflow::{Subflow, lasts_until_ns};
+pub use table::{NAMES, Table, TableError};

@@ -311,6 +311,14 @@ class Figures:
     def srtt_us(self, of: object, subflow: object) -> list[int]: ...
     def charts(self, of: object, coarse: bool) -> str:
         """What a page draws of a connection over time, in JSON. `coarse`: a quarter of the resolution."""
+    def summary(self, of: object) -> str:
+        """A connection's figures with those of its requests and subflows, in JSON."""
+    def links(self) -> str:
+        """The figures of each direction of each link, in JSON."""
+    def link_courses(self) -> str | None:
+        """Use and queue of each direction of each link over time, in JSON; None where no time passed."""
+    def paths(self) -> list[str]:
+        """The links at the client's interfaces that connections use, in the order of the plan."""
     def queues(self, coarse: bool) -> str | None:
         """The longest queues over time, in JSON; None where none was longer than a packet."""
 

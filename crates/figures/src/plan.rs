@@ -7,6 +7,7 @@ use serde::Deserialize;
 #[serde(default)]
 pub struct Plan {
     pub duration_ns: Option<i64>,
+    pub nodes: Vec<Node>,
     pub applications: Vec<Application>,
     pub links: Vec<Link>,
     pub events: Vec<Event>,
@@ -15,10 +16,24 @@ pub struct Plan {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
+pub struct Node {
+    pub interfaces: Vec<Interface>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Interface {
+    pub name: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
 pub struct Application {
     pub name: String,
     pub transport: String,
     pub start_ns: i64,
+    /// The number of the node that it starts at.
+    pub client: Option<usize>,
     pub work: Work,
 }
 
@@ -55,8 +70,18 @@ impl Work {
 #[serde(default)]
 pub struct Link {
     pub name: String,
+    pub a: End,
+    pub b: End,
     pub forward: Channel,
     pub backward: Channel,
+}
+
+/// Where a link is plugged in, by number.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct End {
+    pub node: usize,
+    pub interface: usize,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -108,6 +108,14 @@ impl SubflowEnds {
         })
     }
 
+    /// Of the client, one for each subflow.
+    pub fn interfaces_of(&self, of: &Connection) -> impl Iterator<Item = &str> {
+        let rows = of.id.and_then(|id| self.groups.get(&id));
+        rows.into_iter()
+            .flatten()
+            .map(|row| self.interfaces[*row].as_str())
+    }
+
     fn bytes(&self, side: Side) -> &Bytes {
         match side {
             Side::Client => &self.client,

@@ -26,11 +26,12 @@ pub enum TableError {
 }
 
 /// The names of the tables that figures are made of.
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 12] = [
     "subflows",
     "connections",
     "links",
     "account",
+    "events",
     "requests",
     "counters",
     "connection_ends",

@@ -212,6 +212,27 @@ impl Figures {
         json(&self.0.charts(&of, &lanes, coarse).map_err(error)?)
     }
 
+    /// A connection's figures with those of its subflows, in JSON.
+    fn summary(&self, of: ConnectionOf) -> PyResult<String> {
+        json(&self.0.summary(&of.try_into()?).map_err(error)?)
+    }
+
+    /// The figures of each direction of each link, in JSON.
+    fn links(&self) -> PyResult<String> {
+        json(&self.0.links().map_err(error)?)
+    }
+
+    /// Use and queue of each direction of each link over time, in JSON.
+    fn link_courses(&self) -> PyResult<Option<String>> {
+        let found = self.0.link_courses().map_err(error)?;
+        found.as_ref().map(json).transpose()
+    }
+
+    /// The names of the paths that connections use, in the order of the plan's links.
+    fn paths(&self) -> PyResult<Vec<&str>> {
+        self.0.paths().map_err(error)
+    }
+
     /// The longest queues over time, in JSON; nothing where none was longer than a packet.
     fn queues(&self, coarse: bool) -> PyResult<Option<String>> {
         let found = self.0.queues(coarse).map_err(error)?;

@@ -130,7 +130,7 @@ def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool, segment
     figures = summary(recording)
     connections = metrics.connections(recording)
     shown = {id(each) for each in sorted(connections, key=lambda each: -each.bytes)[:MOST_CONNECTIONS]}
-    data: dict[str, Any] = {"connections": {}, "links": series.of_links(recording)}
+    data: dict[str, Any] = {"connections": {}, "links": metrics.link_courses(recording)}
     described = []
     for path in uplinks.order(recording):
         paths.setdefault(path, len(paths))

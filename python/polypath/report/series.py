@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import polars as pl
 
 from polypath.report.columns import differences
-from polypath.results import Recording, metrics, traces
+from polypath.results import Recording, metrics
 from polypath.results.metrics import Connection
 
-#: Steps of the network's animation at most, and values.
-_STEPS: Final = 2000
-_LINK_VALUES: Final = 120_000
 #: Segments that are drawn one by one; of more, those that carry data for the first time are put together by time.
 MOST_SEGMENTS: Final = 160_000
 _SPANS: Final = 3000
@@ -126,75 +122,3 @@ def _last(rows: pl.DataFrame) -> pl.DataFrame:
     step = max(1, (last - first) // _SPANS)
     latest = pl.col("time_ns").max().over((pl.col("time_ns") - first) // step, "subflow")
     return rows.filter(pl.col("time_ns") == latest)
-
-
-def of_links(recording: Recording) -> dict[str, Any]:
-    """Use and queue of each direction of each link over time: of several samples in a step the greatest.
-
-    Use is the part of its rate in thousandths, of a link without a rate null; `mbps` beside it in kbit/s.
-    """
-    rows = recording.table("links").sort("time_ns", maintain_order=True)
-    if rows.is_empty():
-        return {}
-    links = recording.plan.get("links", [])
-    key = ("link", "direction")
-    sent = pl.col("sent_bytes").cast(pl.Int64)
-    rows = rows.with_columns(
-        pl.col("time_ns").shift(1, fill_value=0).over(key).alias("before"),
-        (sent - sent.shift(1, fill_value=0).over(key)).alias("bytes"),
-    ).filter(pl.col("time_ns") > pl.col("before"))
-    if rows.is_empty():
-        return {}
-    rates = pl.DataFrame(
-        list(_rates(recording, links)),
-        schema={"link": pl.UInt32, "direction": pl.String, "time_ns": pl.Int64, "rate": pl.Int64},
-        orient="row",
-    ).sort("time_ns")
-    rows = rows.sort("before").join_asof(
-        rates, left_on="before", right_on="time_ns", by=list(key), strategy="backward", check_sortedness=False
-    )
-    bits = pl.col("bytes") * 8 * metrics.SECOND / (pl.col("time_ns") - pl.col("before"))
-    rows = rows.with_columns(
-        (bits / 1000).round().cast(pl.Int64).alias("kbps"),
-        (1000 * bits / pl.col("rate")).round().clip(0, 1000).cast(pl.Int64).alias("use"),
-    )
-    directions = [(number, way) for number in range(len(links)) for way in ("forward", "backward")]
-    times = rows["time_ns"].unique().sort()
-    steps = max(1, min(_STEPS, _LINK_VALUES // max(1, len(directions))))
-    if len(times) > steps:
-        length = -(-recording.metadata.end_ns // steps)
-        rows = rows.with_columns((-(-pl.col("time_ns") // length) * length).alias("time_ns"))
-        rows = rows.group_by("time_ns", *key).agg(
-            pl.col("use").max(), pl.col("kbps").max(), pl.col("queue_packets").max(), pl.col("queue_bytes").max()
-        )
-        times = rows["time_ns"].unique().sort()
-    grid = pl.DataFrame({"time_ns": times})
-    found: dict[str, Any] = {"t": differences([round(time / 1000) for time in times.to_list()])}
-    groups = rows.partition_by(*key, as_dict=True)
-    for name, column in (("use", "use"), ("kbps", "kbps"), ("queue", "queue_packets")):
-        found[name] = []
-        for direction in directions:
-            group = groups.get(direction)
-            if group is None:
-                found[name].append([])
-                continue
-            own = group.unique("time_ns", keep="last").select("time_ns", pl.col(column).cast(pl.Int64))
-            found[name].append(differences(grid.join(own, on="time_ns", how="left").sort("time_ns")[column].to_list()))
-    return found
-
-
-def _rates(recording: Recording, links: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str, int, int | None]]:
-    """The rate of each direction from a time on, as the plan has it; of a trace its mean over each sample."""
-    interval, end = recording.plan["record"]["interval_ns"], recording.metadata.end_ns
-    for number, link in enumerate(links):
-        for way in ("forward", "backward"):
-            if "trace" not in link[way]:
-                yield number, way, 0, link[way]["rate_bps"]
-                continue
-            for time, rate in traces.rates(link[way], interval, end):
-                yield number, way, time, rate
-    for event in recording.plan.get("events", []):
-        action = event["action"]
-        if action["kind"] == "link" and action.get("rate_bps") is not None:
-            for way in ("forward", "backward") if action["direction"] == "both" else (action["direction"],):
-                yield action["link"], way, event["at_ns"], action["rate_bps"]

@@ -147,6 +147,29 @@ def queues(recording: Recording, *, coarse: bool) -> dict[str, Any] | None:
     return None if found is None else json.loads(found)
 
 
+def link_courses(recording: Recording) -> dict[str, Any]:
+    """Use and queue of each direction of each link over time, as a page has them; empty where no time passed."""
+    found = _figures(recording).link_courses()
+    return {} if found is None else json.loads(found)
+
+
+def summary(recording: Recording, of: Connection) -> dict[str, Any]:
+    """A connection's figures with those of its requests and subflows, as summary.json has them."""
+    found: dict[str, Any] = json.loads(_figures(recording).summary(of))
+    return found
+
+
+def links(recording: Recording) -> list[dict[str, Any]]:
+    """The figures of each direction of each link, as summary.json has them."""
+    found: list[dict[str, Any]] = json.loads(_figures(recording).links())
+    return found
+
+
+def paths(recording: Recording) -> list[str]:
+    """The links at the client's interfaces that connections use, in the order of the plan."""
+    return _figures(recording).paths()
+
+
 def goodput_series(recording: Recording, of: Connection) -> tuple[list[float], list[float]]:
     """Ends of the sampling intervals in seconds, and the goodput in each in Mbps."""
     return _in_seconds(_figures(recording).goodput_series(of))

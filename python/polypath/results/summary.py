@@ -57,7 +57,6 @@ Keys come in this order; times are seconds since the start of the run.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -77,16 +76,7 @@ def summary(recording: Recording) -> dict[str, Any]:
         **_controller(recording),
         **_bridging(recording),
         **_programs(recording),
-        "links": [
-            {
-                "name": row["name"],
-                "direction": row["direction"],
-                "utilisation": _rounded(metrics.utilisation(recording, row["busy_ns"])),
-                "dropped_packets": row["dropped_packets"],
-                "max_queue_packets": row["max_queue_packets"],
-            }
-            for row in recording.table("link_ends").iter_rows(named=True)
-        ],
+        "links": metrics.links(recording),
         "counters": _counters(recording.table("counters")),
     }
 
@@ -180,24 +170,18 @@ def to_json(data: dict[str, Any]) -> str:
 
 
 def _connection(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
+    core = metrics.summary(recording, of)
+    requests, subflows = core.pop("requests"), core.pop("subflows")
     times, rates = metrics.goodput_series(recording, of)
     return {
-        "name": of.name,
-        "transport": of.transport,
-        "goodput_mbps": _mbps(metrics.goodput(recording, of)),
-        "bytes": of.bytes,
-        "start_s": _seconds(of.start_ns),
-        "end_s": _seconds(of.until_ns),
-        "finished": of.finished,
-        "completion_s": _seconds(metrics.completion_ns(of)),
-        "reassembly_max_bytes": metrics.reassembly_max(recording, of),
+        **core,
         "blocking": _blocking(metrics.blocking(recording, of)),
         **_account(recording, of),
-        "requests": _requests(metrics.delays(recording, of), metrics.refused(recording, of)),
+        "requests": {**requests, "delay_s": [_seconds(delay) for delay in metrics.delays(recording, of)]},
         **_video(video.playback(recording, of)),
         **_page(recording, of),
         **_both_ways(recording, of),
-        "subflows": [_subflow(recording, of, subflow) for subflow in metrics.subflows(recording, of)],
+        "subflows": subflows,
         "goodput_series": {"t_s": times, "mbps": [_rounded(rate) for rate in rates]},
     }
 
@@ -205,19 +189,6 @@ def _connection(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
 def _account(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
     kept = account.of_connection(recording, of)
     return {} if kept is None else {"account": kept.data()}
-
-
-def _requests(delays: Sequence[int | None], refused: int) -> dict[str, Any]:
-    known = metrics.Delays.of(delays)
-    return {
-        "count": known.sent,
-        "unanswered": known.unanswered,
-        "refused": refused,
-        "median_s": _seconds(known.quantile(0.5)),
-        "p95_s": _seconds(known.quantile(0.95)),
-        "p99_s": _seconds(known.quantile(0.99)),
-        "delay_s": [_seconds(delay) for delay in delays],
-    }
 
 
 def _video(found: video.Playback | None) -> dict[str, Any]:
@@ -283,41 +254,6 @@ def _blocking(found: list[metrics.Blocking] | None) -> list[dict[str, Any]] | No
         }
         for each in found
     ]
-
-
-def _subflow(recording: Recording, of: metrics.Connection, subflow: metrics.Subflow) -> dict[str, Any]:
-    return {
-        "id": subflow.id,
-        "source": subflow.source,
-        "destination": subflow.destination,
-        "interface": subflow.interface,
-        "backup": subflow.backup,
-        "established_s": _seconds(subflow.established_ns),
-        "closed_s": _seconds(subflow.closed_ns),
-        "bytes": subflow.bytes,
-        "share": None if subflow.share is None else _rounded(subflow.share),
-        "goodput_mbps": _mbps(metrics.subflow_goodput(recording, of, subflow)),
-        "retransmitted_bytes": subflow.retransmitted_bytes,
-        "resent": None if subflow.resent is None else _rounded(subflow.resent),
-        "reinjected_bytes": subflow.reinjected_bytes,
-        "srtt_ms": _in_ms(metrics.srtt_us(recording, of, subflow)),
-    }
-
-
-def _in_ms(samples_us: Sequence[int]) -> dict[str, float] | None:
-    """Mean and percentiles; the p-th percentile is linearly interpolated."""
-    if not samples_us:
-        return None
-    if len(samples_us) == 1:  # of thousands of subflows in a short run
-        return dict.fromkeys(("mean", "p50", "p95", "max"), _rounded(samples_us[0] / 1000))
-    values = pl.Series(samples_us) / 1000
-    figures = {
-        "mean": values.mean(),
-        "p50": values.quantile(0.5, "linear"),
-        "p95": values.quantile(0.95, "linear"),
-        "max": values.max(),
-    }
-    return {name: _rounded(float(figure)) for name, figure in figures.items() if isinstance(figure, int | float)}
 
 
 def _counters(table: pl.DataFrame) -> dict[str, dict[str, int]]:

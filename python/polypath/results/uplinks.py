@@ -24,12 +24,5 @@ def name(plan: Mapping[str, Any], of: metrics.Connection, interface: str) -> str
 
 def order(recording: Recording) -> dict[str, int]:
     """The number of each path among those that the run's connections use, in the order of the plan's links."""
-    return recording.once("order of paths", lambda: _order(recording))
-
-
-def _order(recording: Recording) -> dict[str, int]:
-    rank = {str(link["name"]): number for number, link in enumerate(recording.plan.get("links", []))}
-    ids = {of.id: of for of in metrics.connections(recording) if of.id is not None}
-    ends = recording.table("subflow_ends").select("connection", "interface").unique(maintain_order=True)
-    used = {name(recording.plan, ids[number], interface) for number, interface in ends.iter_rows() if number in ids}
-    return {path: number for number, path in enumerate(sorted(used, key=lambda path: (rank.get(path, 1 << 30), path)))}
+    paths = recording.once("order of paths", lambda: metrics.paths(recording))
+    return {path: number for number, path in enumerate(paths)}

@@ -3,7 +3,7 @@
 # make assurance  slow tests and a short form of each campaign, with other random cases each day (assurance/README.md)
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
 # make bench-htsim HTSIM=FILE  the works beside csg-htsim, which you have built (docs/performance.md); ROUNDS=n of each, BUILT='g++ 12 -O2' for the page
-# make web    the program of the report page (python/polypath/report/page.html), from web/
+# make web    the programs of the report page and of the playground (python/polypath/report), from web/, and the playground's simulator
 # make validation  every lab against its published figures (docs/validation.md), about a quarter of an hour on two idle cores
 # make figures  the figures of the documentation (docs/figures)
 # make coverage  how often the intervals of docs/statistics.md cover
@@ -32,6 +32,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := python/polypath/_core.abi3.so
 PAGE := web/node_modules
+SIMULATOR := python/polypath/playground/simulator.wasm
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 # Only maturin links the module without libpython by itself; plain cargo must be told.
@@ -83,7 +84,7 @@ lint-python: build
 	@.ci/step 'ruff format' $(BIN)/ruff format --check .
 	@.ci/step mypy $(BIN)/mypy
 
-test-tools: build $(PAGE)/.ready target/osken/.ready
+test-tools: build $(PAGE)/.ready $(SIMULATOR) target/osken/.ready
 	@.ci/need 'command -v chromium' chromium
 	@.ci/need 'command -v groff' groff
 	@.ci/need 'command -v curl' curl
@@ -119,9 +120,12 @@ target/osken/.ready:
 	@target/osken/bin/pip install --quiet os-ken==3.1.1
 	@touch $@
 
-# The built page is part of the package; tests check that it is current.
-web: $(PAGE)/.ready
+# The built pages are part of the package; tests check that they are current. The simulator is part of a wheel.
+web: $(PAGE)/.ready $(SIMULATOR)
 	cd web && npm run --silent check && npm run --silent build
+
+$(SIMULATOR): $(RUST_SOURCES)
+	@.ci/browser $@
 
 $(PAGE)/.ready: web/package.json web/package-lock.json web/.npmrc | web-tools
 	cd web && npm ci --silent

@@ -39,9 +39,10 @@ def node(*arguments: str | Path, **environment: str) -> subprocess.CompletedProc
 
 
 def test_the_package_has_the_current_program(tmp_path: Path) -> None:
-    done = node("build.mjs", tmp_path / "page.html")
+    done = node("build.mjs", tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "page.html").read_bytes() == BUILT.read_bytes(), "web/ has changed: make web"
+    for name in ("page.html", "playground.html"):
+        assert (tmp_path / name).read_bytes() == BUILT.with_name(name).read_bytes(), "web/ has changed: make web"
 
 
 def test_the_program_s_types_are_sound() -> None:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from polypath.formats.plan import scenario_of
-from polypath.report.series import of_links
+from polypath.results.metrics import link_courses
 from polypath.scenario import Plan, Scenario, ScenarioError, conditions, describe_topology, synthetic, traces
 
 TEXT = """
@@ -148,7 +148,7 @@ class TestRun:
         import polypath
 
         recording = polypath.run(Scenario.load(scenario(tmp_path, TRACED, lte_up=UP, lte_down=DOWN)))
-        use = of_links(recording)["use"][0]
+        use = link_courses(recording)["use"][0]
         total = 0
         seen = [total := total + step for step in use]
         assert set(seen[1:30]) == {1000}

@@ -56,7 +56,7 @@ export function App(props: { page: Page }) {
         {lab && <p class="question">{lab.question}</p>}
         <Places page={page} where={where} />
       </header>
-      {run && <RunView key={where.view === "run" ? where.run : -1} page={page} run={run} />}
+      {run && <RunView key={where.view === "run" ? where.run : -1} labs={page.labs} run={run} />}
       {where.view === "all" && <AllRuns page={page} />}
       {sweep && <SweepView key={sweep.name} page={page} sweep={sweep} />}
       <footer>

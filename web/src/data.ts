@@ -55,7 +55,8 @@ export interface Run {
   marks: { t: number; text: string }[];
   events: Happened[];
   events_of: number;
-  data: string;
+  /** Deflated, in base64, in a report. */
+  data: string | PackedData;
 }
 
 /** First `words` columns of text, then figures. */
@@ -262,7 +263,7 @@ interface PackedChart {
   extremes: number;
 }
 
-interface PackedData {
+export interface PackedData {
   connections: Record<
     string,
     {
@@ -402,8 +403,8 @@ async function inflated(text: string): Promise<PackedData> {
   return (await new Response(stream).json()) as PackedData;
 }
 
-async function unpacked(text: string): Promise<RunData> {
-  const data = await inflated(text);
+async function unpacked(given: string | PackedData): Promise<RunData> {
+  const data = typeof given === "string" ? await inflated(given) : given;
   const connections = new Map<number, ConnectionData>();
   for (const [number, packed] of Object.entries(data.connections)) {
     const found: ConnectionData = {};

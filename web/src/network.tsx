@@ -45,10 +45,13 @@ export function stateAt(run: Run, links: LinkData, link: number, direction: Dire
   };
 }
 
-export function NetworkView(props: { run: Run; network: Network; links: LinkData }) {
+/** What was clicked: a link or a node, by its number. */
+export type Pick = (what: "link" | "node", number: number) => void;
+
+export function NetworkView(props: { run: Run; network: Network; links: LinkData; pick?: Pick }) {
   const at = useValue(moment);
   useValue(theme);
-  const { run, network, links } = props;
+  const { run, network, links, pick } = props;
   const box = boxOf(network);
   const named = network.links.length <= NAMED;
   return (
@@ -62,12 +65,14 @@ export function NetworkView(props: { run: Run; network: Network; links: LinkData
             aria-label={`The network: ${network.nodes.length} nodes, ${network.links.length} links`}
           >
             {network.links.map((link, index) => (
-              <LinkPicture key={index} {...{ run, network, links, link, index, at, named }} />
+              <g key={index} {...clicked(pick, "link", index)}>
+                <LinkPicture {...{ run, network, links, link, index, at, named }} />
+              </g>
             ))}
             {network.nodes.map((node, index) => {
               const { x, y } = place(node);
               return (
-                <g key={index} transform={`translate(${x} ${y})`} class="node">
+                <g key={index} transform={`translate(${x} ${y})`} class="node" {...clicked(pick, "node", index)}>
                   <NodeShape kind={node.kind} />
                   {network.large ? (
                     <title>{node.name}</title>
@@ -86,6 +91,10 @@ export function NetworkView(props: { run: Run; network: Network; links: LinkData
       </div>
     </section>
   );
+}
+
+function clicked(pick: Pick | undefined, what: "link" | "node", number: number) {
+  return pick ? { onClick: () => pick(what, number), style: "cursor: pointer" } : {};
 }
 
 function Scale(props: { queues: boolean }) {

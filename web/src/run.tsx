@@ -4,11 +4,11 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { ceiling, usual } from "./ceiling";
 import { Chart, type Line, type Mark } from "./chart";
 import { ink, laneColour, pathColour } from "./colour";
-import { dataOf, type Connection, type Lab, type Network, type Page, type Run, type RunData, type Series } from "./data";
+import { dataOf, lastUpTo, type Column, type Connection, type Lab, type Network, type Run, type RunData, type Series } from "./data";
 import { Events } from "./events";
 import { instant, significant } from "./format";
 import { Expectations } from "./expectations";
-import { NetworkView } from "./network";
+import { NetworkView, type Pick } from "./network";
 import { SegmentList } from "./listing";
 import { RequestViews } from "./requests";
 import { Links, Results } from "./results";
@@ -36,10 +36,20 @@ function origin(run: Run): string {
   return `engine ${run.engine} · seed ${run.seed} · ${length}${run.engine === "live" ? "" : " simulated"}`;
 }
 
-export function RunView(props: { page: Page; run: Run }) {
-  const { page, run } = props;
+export interface RunProps {
+  labs: Lab[];
+  run: Run;
+  /** A run to compare with, which stays behind in the charts. */
+  before?: Run | null;
+  /** Called when a link or a node of the picture is clicked. */
+  pick?: Pick;
+}
+
+export function RunView(props: RunProps) {
+  const { labs, run, before = null, pick } = props;
   const data = useData(run);
-  const lab = page.labs.find((each) => each.name === run.lab);
+  const past = useData(before ?? run);
+  const lab = labs.find((each) => each.name === run.lab);
   const charted = run.connections.flatMap((each, number) => (each.charted ? [number] : []));
   const busiest = [...charted].sort(
     (a, b) => (run.summary.connections[b]?.bytes ?? 0) - (run.summary.connections[a]?.bytes ?? 0),
@@ -66,7 +76,7 @@ export function RunView(props: { page: Page; run: Run }) {
           </>
         )}
       </p>
-      {data && run.network && <NetworkView run={run} network={run.network} links={data.links} />}
+      {data && run.network && <NetworkView run={run} network={run.network} links={data.links} {...(pick ? { pick } : {})} />}
       <Results run={run} />
       {connection && <Why connection={connection} name={name} end={run.end_s} />}
       {lab && <Expectations lab={lab} />}
@@ -95,7 +105,7 @@ export function RunView(props: { page: Page; run: Run }) {
             </p>
           )}
           {number !== undefined && connection && (
-            <Charts key={`${run.name}/${number}`} {...{ run, data, number, connection }} changes={run.marks} />
+            <Charts key={`${run.name}/${number}`} {...{ run, data, number, connection }} changes={run.marks} past={before ? past : null} />
           )}
         </section>
       )}
@@ -115,14 +125,17 @@ interface Drawn {
   number: number;
   connection: Connection;
   changes: Mark[];
+  /** Of a run to compare with. */
+  past: RunData | null;
 }
 
-function Charts({ run, data, number, connection, changes }: Drawn) {
+function Charts({ run, data, number, connection, changes, past }: Drawn) {
   const own = data.connections.get(number) ?? {};
+  const ghost = past?.connections.get(number)?.rate ?? null;
   return (
     <>
       {own.rate && (
-        <LaneChart name="rate" title="Goodput, and rate by path" unit="Mbps" of={own.rate} step={-1} first="goodput" named capped {...{ connection, changes }} />
+        <LaneChart name="rate" title="Goodput, and rate by path" unit="Mbps" of={own.rate} step={-1} first="goodput" named capped {...{ connection, changes, ghost }} />
       )}
       {own.window && <LaneChart name="window" title="Congestion window" unit="packets" of={own.window} step={1} {...{ connection, changes }} />}
       {own.rtt && <LaneChart name="rtt" title="Smoothed RTT" unit="ms" of={own.rtt} {...{ connection, changes }} />}
@@ -156,10 +169,12 @@ function LaneChart(props: {
   named?: boolean;
   /** Ends the axis above what arrived. */
   capped?: boolean;
+  /** Its first column stays behind as a line. */
+  ghost?: Series | null;
   connection: Connection;
   changes: Mark[];
 }) {
-  const { of, connection, first, step, capped, unit } = props;
+  const { of, connection, first, step, capped, unit, ghost = null } = props;
   const lines = useMemo(() => {
     const stepped = step === undefined ? {} : { step };
     const offset = first === undefined ? 0 : 1;
@@ -173,8 +188,11 @@ function LaneChart(props: {
     if (first !== undefined) {
       found.unshift({ label: first, values: of.v[0] ?? [], colour: () => ink("quiet"), fill: true, ...stepped });
     }
+    if (ghost) {
+      found.push({ label: "before", values: over(of.t, ghost), colour: () => ink("quiet"), dash: [2, 3], ...stepped });
+    }
     return found.filter((line) => line.values.some((value) => value !== null));
-  }, [of, connection]);
+  }, [of, connection, ghost]);
   const cap = useMemo(() => (capped ? ceiling(of.t, lines, usual(of), unit) : null), [of, lines]);
   return (
     <Chart
@@ -225,6 +243,15 @@ function linkColours(network: Network | null, links: number[]): Map<number, numb
     found.set(link, paths[link] ?? next++);
   }
   return found;
+}
+
+/** The first column of other times, at these; each of its values is of the time before. */
+function over(times: number[], of: Series): Column {
+  const column = of.v[0] ?? [];
+  return times.map((time) => {
+    const row = lastUpTo(of.t, time - 1e-9) + 1;
+    return row < of.t.length ? (column[row] ?? null) : null;
+  });
 }
 
 function thinned(of: Series): string {

@@ -62,6 +62,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "exposure": Command("exposure", "Show what an eavesdropper on links, nodes or paths gets of each connection."),
     "explain": Command("explain", "Explain why each connection of a run was not faster."),
     "report": Command("report", "Write runs as one interactive page of HTML, which needs no network."),
+    "playground": Command("playground", "Write labs and scenarios as a page that simulates by itself."),
     "size-buffers": Command(
         "size_buffers",
         "Find the smallest receive buffer that keeps a connection's paths busy, by rule of thumb and by search.",

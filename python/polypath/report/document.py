@@ -28,6 +28,11 @@ def html(page: Mapping[str, Any]) -> str:
     between, after = rest.split(_DATA)
     title = markup.escape(_plain(str(page["title"])))
     text = f"{before}{title}{between}{escaped(page)}{after}"
+    return sealed(text)
+
+
+def sealed(text: str) -> str:
+    """A page with the line that tells later whether somebody edited it."""
     return f"{text}{_SEAL}{_digest(text)} -->\n"
 
 

@@ -16,17 +16,22 @@ _BEND = 56 / 300
 
 
 def drawn(recording: Recording, paths: Mapping[str, int]) -> dict[str, Any] | None:
+    """The network of a run, as `of_plan` has it."""
+    return of_plan(recording.plan, paths)
+
+
+def of_plan(plan: Mapping[str, Any], paths: Mapping[str, int]) -> dict[str, Any] | None:
     """Places in columns (1 apart) and links with the bend that keeps parallel ones apart; None without a network.
 
     `paths` are numbers by the name of a link, which have colours.
 
     A large network is marked as such: its nodes have no names in the picture.
     """
-    nodes, links = recording.plan.get("nodes", []), recording.plan.get("links", [])
+    nodes, links = plan.get("nodes", []), plan.get("links", [])
     if not nodes or not links:
         return None
-    large = is_large(recording.plan)
-    where, bent = spread(recording.plan, _APART) if large else (places(recording.plan), {})
+    large = is_large(plan)
+    where, bent = spread(plan, _APART) if large else (places(plan), {})
     down = _WIDER if large else 1.0
     bends = {}
     for pair, group in parallel(links).items():
@@ -74,6 +79,11 @@ def _channel(channel: Mapping[str, Any]) -> dict[str, Any]:
 
 def changes(recording: Recording) -> list[dict[str, Any]]:
     """When links go down and come up again."""
+    return changes_of_plan(recording.plan)
+
+
+def changes_of_plan(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """When links go down and come up again, by a plan."""
     return [
         {
             "t": event["at_ns"] / 1e9,
@@ -81,6 +91,6 @@ def changes(recording: Recording) -> list[dict[str, Any]]:
             "direction": event["action"]["direction"],
             "up": event["action"]["up"],
         }
-        for event in recording.plan.get("events", [])
+        for event in plan.get("events", [])
         if event["action"]["kind"] == "link" and event["action"].get("up") is not None
     ]

@@ -34,10 +34,14 @@ def changes(recording: Recording) -> list[Change]:
 
 def _changes(recording: Recording) -> list[Change]:
     happened = set(recording.table("events").filter(pl.col("kind").is_in(KINDS))["time_ns"])
+    return [change for change in planned(recording.plan) if change.time_ns in happened]
+
+
+def planned(plan: Mapping[str, Any]) -> list[Change]:
+    """The scheduled events of a plan, those of a time as one."""
     found: dict[int, list[str]] = {}
-    for event in recording.plan.get("events", []):
-        if event["at_ns"] in happened:
-            found.setdefault(event["at_ns"], []).append(_text(recording.plan, event["action"]))
+    for event in plan.get("events", []):
+        found.setdefault(event["at_ns"], []).append(_text(plan, event["action"]))
     return [Change(time, _joined(texts)) for time, texts in sorted(found.items())]
 
 

@@ -1,0 +1,231 @@
+"""What a page can change about a scenario: a key of the scenario, and the places in the plan that it sets.
+
+A knob is found by trying: the plans at three values tell where a number goes and by which factor, and it is dropped if
+they do not lie on a line. So the page needs no Python, and its plan is the one that `--set` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from polypath import registry
+from polypath.playground.changes import At, Difference, differences
+from polypath.scenario import Scenario, ScenarioError
+
+Data = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A slider: what it is called, and from where to where it goes."""
+
+    key: str
+    label: str
+    unit: str
+    least: float
+    most: float
+    log: bool = False
+    #: Whether there are only whole numbers of it.
+    whole: bool = False
+
+    def text(self, value: float) -> str:
+        return f"{value:g} {self.unit}".strip()
+
+
+#: Of a link.
+_LINK: Final = (
+    _Number("rate", "rate", "Mbps", 0.1, 1000, log=True),
+    _Number("delay", "delay", "ms", 0, 500),
+    _Number("loss", "loss", "%", 0, 20),
+    _Number("queue", "queue", "packets", 1, 5000, log=True, whole=True),
+    _Number("queue", "queue", "kB", 1, 5000, log=True),
+)
+#: Of the hosts' transport.
+_HOST: Final = (
+    _Number("receive_buffer", "receive buffer", "kB", 16, 64000, log=True),
+    _Number("send_buffer", "send buffer", "kB", 16, 64000, log=True),
+)
+#: Key, and the kind of algorithm.
+_CHOICES: Final[Sequence[tuple[str, registry.Kind]]] = (
+    ("scheduler", "scheduler"),
+    ("path_manager", "path-manager"),
+    ("congestion", "congestion"),
+)
+_TRANSPORTS: Final = ("tcp", "mptcp", "quic", "mpquic")
+#: With more links, nobody looks for one among so many sliders.
+_MOST_LINKS: Final = 12
+_MOST_APPLICATIONS: Final = 4
+
+
+def of_scenario(scenario: Scenario) -> list[Data]:
+    """All that can be changed about a scenario without a sweep, for the page."""
+    base = _plan(scenario)
+    return [knob for knob in _all(scenario, base) if knob is not None]
+
+
+def _all(scenario: Scenario, base: Data) -> Iterator[Data | None]:
+    yield _seed(scenario)
+    for place, application in enumerate(base["applications"][:_MOST_APPLICATIONS], 1):
+        key = f"application.{place}.transport"
+        yield _choice(scenario, base, key, "transport", f"application {application['name']}", _TRANSPORTS)
+    for name, kind in _CHOICES:
+        label = kind.replace("-", " ")
+        yield _choice(scenario, base, f"defaults.{name}", label, "transport", list(registry.entries(kind)))
+    for of in _HOST:
+        yield _number(scenario, base, f"defaults.{of.key}", of, "transport")
+    if len(base["links"]) <= _MOST_LINKS:
+        for link in base["links"]:
+            group = f"link {link['name']}"
+            found = [_number(scenario, base, f"link.{link['name']}.{of.key}", of, group) for of in _LINK]
+            yield from _one_each(found)
+
+
+def _one_each(found: Sequence[Data | None]) -> Iterator[Data]:
+    """Of several knobs with one key that which has a value, otherwise the first."""
+    by_key: dict[str, Data] = {}
+    for knob in found:
+        if knob is None:
+            continue
+        known = by_key.setdefault(knob["key"], knob)
+        if known["value"] is None and knob["value"] is not None:
+            by_key[knob["key"]] = knob
+    yield from by_key.values()
+
+
+def _plan(scenario: Scenario) -> Data:
+    return dict(scenario.plan().data)
+
+
+def _with(scenario: Scenario, key: str, text: str) -> Data | None:
+    """The plan with a setting; None where there is none."""
+    try:
+        return _plan(scenario.with_settings([f"{key}={text}"]))
+    except ScenarioError:
+        return None
+
+
+def _seed(scenario: Scenario) -> Data:
+    return {
+        "kind": "number",
+        "key": "seed",
+        "label": "seed",
+        "group": "run",
+        "unit": "",
+        "min": 0,
+        "max": 1000,
+        "log": False,
+        "whole": True,
+        "value": scenario.seed,
+        "replaced": [],
+        "none": None,
+        "places": [{"at": ["seed"], "factor": 1, "divisor": 1, "offset": 0, "whole": True}],
+    }
+
+
+def _choice(scenario: Scenario, base: Data, key: str, label: str, group: str, names: Sequence[str]) -> Data | None:
+    """The option that changes nothing is the one that the scenario has."""
+    plans = {name: plan for name in names if (plan := _with(scenario, key, name)) is not None}
+    options = {name: list(differences(base, plan)) for name, plan in plans.items()}
+    same = [name for name, changed in options.items() if not changed]
+    if len(options) < 2 or len(same) != 1:
+        return None
+    return {
+        "kind": "choice",
+        "key": key,
+        "label": label,
+        "group": group,
+        "value": same[0],
+        "options": [{"name": name, "replaced": [each.data() for each in changed]} for name, changed in options.items()],
+    }
+
+
+def _number(scenario: Scenario, base: Data, key: str, of: _Number, group: str) -> Data | None:
+    tried = _tried(of)
+    plans = [_with(scenario, key, of.text(value)) for value in tried]
+    if any(plan is None for plan in plans):
+        return None
+    places = _places(tried, [plan for plan in plans if plan is not None])
+    if not places:
+        return None
+    values = {_value(base, place) for place in places}
+    none = _with(scenario, key, of.text(0)) if of.least == 0 else None
+    first = plans[0]
+    replaced = [each for each in differences(base, first) if not _is_placed(each, places)]
+    at_none = list(differences(base, none)) if none is not None else []
+    if values == {None} and none is not None and not at_none:
+        values = {0.0}
+    # without one value the scenario has something else there: another unit, a rule, two directions that differ
+    value = values.pop() if len(values) == 1 else None
+    if value is not None and not of.least <= value <= of.most:
+        return None
+    return {
+        "kind": "number",
+        "key": key,
+        "label": of.label,
+        "group": group,
+        "unit": of.unit,
+        "min": of.least,
+        "max": of.most,
+        "log": of.log,
+        "whole": of.whole,
+        "value": value,
+        "replaced": [each.data() for each in replaced],
+        "none": [each.data() for each in at_none] if none is not None else None,
+        "places": places,
+    }
+
+
+def _tried(of: _Number) -> tuple[float, float, float]:
+    """Three values within the bounds."""
+    low = float(f"{of.most / 50:.2g}")
+    return low, 2 * low, 7 * low
+
+
+def _places(tried: Sequence[float], plans: Sequence[Data]) -> list[Data]:
+    """Where a number goes; nothing where the plans differ in something else, or not along a line."""
+    found = []
+    changed = list(differences(plans[0], plans[1]))
+    if {each.at for each in changed} != {each.at for each in differences(plans[0], plans[2])}:
+        return []
+    for each in changed:
+        if not each.is_number:
+            return []
+        factor, divisor = _ratio((each.new - each.old) / (tried[1] - tried[0]))
+        offset = each.old - factor * tried[0] / divisor
+        offset = 0 if abs(offset) < 1e-6 * abs(each.old) else offset
+        whole = all(isinstance(it, int) for it in (each.old, each.new))
+        last = factor * tried[2] / divisor + offset
+        there = _at(plans[2], each.at)
+        if (round(last) if whole else last) != there and abs(last - there) > 1e-12 * abs(there):
+            return []
+        found.append({"at": list(each.at), "factor": factor, "divisor": divisor, "offset": offset, "whole": whole})
+    return found
+
+
+def _ratio(slope: float) -> tuple[float, int]:
+    """A factor and a divisor, one of which is 1: a percentage is divided, as the scenario does it."""
+    return (1, round(1 / slope)) if abs(slope) < 1 else (round(slope, 3), 1)
+
+
+def _value(base: Data, place: Mapping[str, Any]) -> float | None:
+    """The knob's value in a plan; None where the plan has no number there."""
+    found = _at(base, tuple(place["at"]))
+    if not isinstance(found, int | float):
+        return None
+    value = (found - place["offset"]) * place["divisor"] / place["factor"]
+    return float(f"{value:.9g}")
+
+
+def _at(plan: Any, at: At) -> Any:
+    for step in at:
+        try:
+            plan = plan[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return plan
+
+
+def _is_placed(each: Difference, places: Sequence[Mapping[str, Any]]) -> bool:
+    return any(list(each.at) == place["at"] for place in places)

@@ -1,0 +1,128 @@
+"""What a page can change about a scenario: the plan that comes of it is the one that `--set` gives."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polypath.labs import get, names
+from polypath.playground import of_lab, of_scenario
+from polypath.playground.knobs import of_scenario as knobs_of
+from polypath.scenario import Scenario, ScenarioError
+
+from .conftest import Node
+
+Data = dict[str, Any]
+
+
+def knobs(scenario: Scenario) -> dict[str, Data]:
+    return {knob["key"]: knob for knob in knobs_of(scenario)}
+
+
+def aggregation() -> Scenario:
+    return get("aggregation").scenario()
+
+
+def test_a_knob_says_where_the_scenario_stands() -> None:
+    found = knobs(aggregation())
+    stands = {
+        "link.path0.rate": 20,
+        "link.path1.delay": 20,
+        "link.path1.loss": 0,
+        "link.path0.queue": 213,
+        "defaults.scheduler": "default",
+        "defaults.congestion": "olia",
+        "application.1.transport": "mptcp",
+        "seed": 1,
+    }
+    assert {key: found[key]["value"] for key in stands} == stands
+    assert found["link.path0.queue"]["unit"] == "kB"
+
+
+def test_what_the_scenario_leaves_to_a_rule_has_no_value() -> None:
+    found = knobs(aggregation())
+    assert found["defaults.receive_buffer"]["value"] is None
+    assert found["link.server.rate"]["value"] is None
+
+
+def test_a_buffer_that_is_given_has_its_size() -> None:
+    scenario = aggregation().with_settings(["defaults.receive_buffer=100 kB"])
+    assert knobs(scenario)["defaults.receive_buffer"]["value"] == 100
+
+
+def test_a_queue_in_packets_has_whole_numbers() -> None:
+    knob = knobs(aggregation().with_settings(["link.path0.queue=50 packets"]))["link.path0.queue"]
+    assert (knob["value"], knob["unit"], knob["whole"]) == (50, "packets", True)
+
+
+def settings(found: list[Data], draw: random.Random) -> dict[str, float | str]:
+    chosen = draw.sample(found, min(len(found), draw.randint(1, 4)))
+    return {knob["key"]: setting(knob, draw) for knob in chosen}
+
+
+def setting(knob: Data, draw: random.Random) -> float | str:
+    if knob["kind"] == "choice":
+        return str(draw.choice(knob["options"])["name"])
+    least, most = knob["min"], knob["max"]
+    if least == 0 and draw.random() < 0.2:
+        return 0
+    value = draw.uniform(least, most)
+    return round(value) if knob["whole"] else round(value, 1) or 0.1
+
+
+def written(found: list[Data], given: dict[str, float | str]) -> list[str]:
+    units = {knob["key"]: knob.get("unit", "") for knob in found}
+    return [f"{key}={value} {units[key]}".strip() for key, value in given.items()]
+
+
+def test_the_page_s_plan_is_that_of_set(tmp_path: Path, node: Node) -> None:
+    """Random settings of every preset; those that a scenario refuses are refused by the simulator as well."""
+    draw = random.Random(datetime.date.today().toordinal())
+    cases = []
+    for name in draw.sample(names(), 12):
+        for preset in of_lab(get(name)):
+            found = knobs_of(preset.scenario)
+            plan = preset.scenario.plan().data
+            for _ in range(3):
+                given = settings(found, draw)
+                try:
+                    expected = preset.scenario.with_settings(written(found, given)).plan().data
+                except ScenarioError:
+                    continue
+                cases.append(
+                    {"name": preset.name, "plan": plan, "knobs": found, "settings": given, "expected": expected}
+                )
+    assert len(cases) > 10
+    (tmp_path / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
+    node("knobs.test.mjs", POLYPATH_CASES=tmp_path / "cases.json")
+
+
+def test_what_a_page_cannot_run_is_said() -> None:
+    scenario = aggregation()
+    assert of_scenario(scenario, "aggregation.toml").name == "aggregation"
+    with pytest.raises(ScenarioError, match="it is a sweep"):
+        of_scenario(scenario.with_axes(["seeds=3"]), "aggregation.toml")
+    with pytest.raises(ScenarioError, match="it has an algorithm in Python"):
+        of_scenario(get("python-scheduler").runs[0].of(get("python-scheduler").scenario()), "mine.toml")
+
+
+def test_labs_with_python_or_sweeps_have_no_preset() -> None:
+    assert [preset.name for preset in of_lab(get("python-scheduler"))] == ["python-scheduler/rust"]
+    assert not list(of_lab(get("window-sweep")))
+    assert [preset.name for preset in of_lab(get("aggregation"))][:2] == ["aggregation/tcp", "aggregation/mptcp"]
+
+
+def test_things_to_try_are_settings_of_the_page() -> None:
+    (mptcp,) = (preset for preset in of_lab(get("aggregation")) if preset.name == "aggregation/mptcp")
+    tries = mptcp.data()["tries"]
+    assert [each["settings"] for each in tries] == [
+        {"link.path1.rate": 5.0},
+        {"link.path1.delay": 200.0},
+        {"defaults.scheduler": "redundant"},
+    ]
+    assert tries[0]["text"] == '--set link.path1.rate="5 Mbps": is it still the sum?'

@@ -18,6 +18,7 @@
 # make joins  the cases of the kernel's selftest mptcp_join.sh on the simulator and on the kernel of engine linux (docs/joins.md)
 # make subflows  1,000 random set-ups of path management on the simulator and on the kernel (docs/subflows.md); SCENARIOS=n from FIRST=n on
 # make twins     80 captures of networks with hidden parameters, and their twins (docs/twins.md); CAPTURES=n from FIRST=n on
+# make tab       every preset of the playground in a browser, its recording beside the command's (docs/tab.md)
 # make metamorphic  20,000 random scenarios, each run again after a change without effect (docs/metamorphic.md); SCENARIOS=n from FIRST=n on
 # make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (docs/sabotage.md); TIMES=n
 # make hostile  every command on hostile machines: full disks, no rights, closed streams (docs/hostile.md); needs root for some
@@ -42,7 +43,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .PHONY: demo test build web wheel wheel-test kernel soak campaign quic-outages beside subflows sabotage hostile docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
-    kernel-tools web-tools packetdrill interop joins metamorphic twins mutants steady \
+    kernel-tools web-tools packetdrill interop joins metamorphic tab twins mutants steady \
     lint-rust test-rust lint-python test-python test-speed test-tools assurance
 
 demo: build
@@ -110,6 +111,7 @@ assurance: test-tools kernel
 	@.ci/step joins $(BIN)/python -m assurance.joins
 	@.ci/step subflows $(BIN)/python -m assurance.subflows $(call OF_TODAY,100)
 	@.ci/step metamorphic $(BIN)/python -m assurance.metamorphic $(call OF_TODAY,1000)
+	@.ci/step tab $(BIN)/python -m assurance.tab $(call OF_TODAY,20)
 	@.ci/step twins $(BIN)/python -m assurance.twins $(call OF_TODAY,10) --asked 2
 	@.ci/step sabotage $(BIN)/python -m assurance.sabotage --times 1 --seed $(TODAY)
 	@.ci/step hostile $(BIN)/python -m assurance.hostile
@@ -226,6 +228,10 @@ beside: SCENARIOS = 1330
 beside: kernel
 	@cargo build --locked --quiet -p polypath-lab --example campaign
 	@$(BIN)/python -m assurance.beside --count $(SCENARIOS) --first $(FIRST) --out docs/beside.md
+
+tab: build $(PAGE)/.ready $(SIMULATOR)
+	@.ci/need 'command -v chromium' chromium
+	@$(BIN)/python -m assurance.tab --out docs/tab.md
 
 joins: kernel
 	@$(BIN)/python -m assurance.joins --out docs/joins.md

@@ -313,6 +313,8 @@ class Figures:
         """What a page draws of a connection over time, in JSON. `coarse`: a quarter of the resolution."""
     def summary(self, of: object) -> str:
         """A connection's figures with those of its requests and subflows, in JSON."""
+    def account(self, of: object, since_ns: int, until_ns: int | None) -> dict[str, Any] | None:
+        """The account of a connection's sender over a stretch of time; None where none was kept."""
     def links(self) -> str:
         """The figures of each direction of each link, in JSON."""
     def link_courses(self) -> str | None:
@@ -406,6 +408,12 @@ class Simulation:
 
 def check(plan_json: str, load: Callable[[str, str], object] | None = None) -> str | None:
     """The first thing that makes a plan impossible, as Simulation raises it; None where it can run. `load` as there."""
+
+def charge_title(charge: object) -> str:
+    """What an `account.Charge` is called in a table, with the place where that is not the path itself."""
+
+def charge_sentence(charge: object) -> str:
+    """What happened, without how much."""
 
 def carry(
     plan_json: str, ports_json: str, interfaces: Sequence[int], stop: int, now_ns: int, log: str

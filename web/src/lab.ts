@@ -8,7 +8,7 @@ export interface Shown {
   end_s: number;
   recording_sha256: string;
   summary: Summary;
-  connections: Omit<Connection, "notes" | "account" | "causes">[];
+  connections: Omit<Connection, "notes" | "causes">[];
   events: Happened[];
   events_of: number;
   data: PackedData;

@@ -102,7 +102,7 @@ function runOf(preset: Preset, { shown, settings }: Ran): Run {
   const { paths, connections, ...rest } = shown;
   return {
     ...rest,
-    connections: connections.map((each) => ({ ...each, notes: [], account: null, causes: [] })),
+    connections: connections.map((each) => ({ ...each, notes: [], causes: [] })),
     name: preset.name,
     short: preset.name,
     scenario: preset.name,

@@ -1,5 +1,6 @@
 //! The figures of a run, out of the tables of a recording of any engine: Python and the page in a browser have them from here.
 
+mod account;
 mod chart;
 mod charts;
 mod connection;
@@ -8,12 +9,14 @@ mod figures;
 mod links;
 mod plan;
 mod rates;
+mod reasons;
 mod samples;
 mod subflow;
 mod summary;
 mod table;
 mod uplinks;
 
+pub use account::{Account, Charge};
 pub use chart::{Chart, MOST_VALUES, Packed};
 pub use charts::{Charts, QueueOf, Queues};
 pub use connection::{Connection, Side};
@@ -22,6 +25,7 @@ pub use figures::Figures;
 pub use links::LinkCourses;
 pub use plan::Plan;
 pub use rates::Course;
+pub use reasons::{causes, title};
 pub use samples::Sampled;
 pub use subflow::{Subflow, lasts_until_ns};
 pub use summary::{ConnectionSummary, LinkSummary, RequestSummary, Spread, SubflowSummary};

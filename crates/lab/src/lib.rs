@@ -3,6 +3,7 @@
 mod account;
 mod alarm;
 mod application;
+mod aside;
 pub mod bench;
 mod bridging;
 mod build;
@@ -28,6 +29,7 @@ mod simulation;
 mod spreading;
 mod stream_offsets;
 
+pub use aside::Aside;
 pub use build::{Built, build};
 pub use capture::CaptureMode;
 pub use control::{Chooser, Choosers, NewFlow};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use polypath_figures::{Connection, Figures as Of, NAMES, Plan, Side, Subflow, TableError};
+use polypath_figures::{Charge, Connection, Figures as Of, NAMES, Plan, Side, Subflow, TableError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3_arrow::PyTable;
@@ -129,6 +129,65 @@ impl From<SubflowOf> for Subflow {
     }
 }
 
+/// An `account.Charge`.
+#[derive(FromPyObject, IntoPyObject)]
+pub struct ChargeOf {
+    cause: String,
+    path: String,
+    bytes: i64,
+    at: Option<String>,
+    head: Option<String>,
+    worst_ns: i64,
+}
+
+impl From<Charge> for ChargeOf {
+    fn from(of: Charge) -> Self {
+        Self {
+            cause: of.cause,
+            path: of.path,
+            bytes: of.bytes,
+            at: of.at,
+            head: of.head,
+            worst_ns: of.worst_ns,
+        }
+    }
+}
+
+impl From<ChargeOf> for Charge {
+    fn from(of: ChargeOf) -> Self {
+        Self {
+            cause: of.cause,
+            path: of.path,
+            bytes: of.bytes,
+            at: of.at,
+            head: of.head,
+            worst_ns: of.worst_ns,
+        }
+    }
+}
+
+/// An `account.Account`.
+#[derive(IntoPyObject)]
+struct AccountOf {
+    capacity_bytes: i64,
+    delivered_bytes: i64,
+    charges: Vec<ChargeOf>,
+    since_ns: i64,
+    until_ns: i64,
+}
+
+/// What a charge is called in a table.
+#[pyfunction]
+pub fn charge_title(charge: ChargeOf) -> String {
+    Charge::from(charge).title()
+}
+
+/// What happened, without how much.
+#[pyfunction]
+pub fn charge_sentence(charge: ChargeOf) -> String {
+    Charge::from(charge).sentence()
+}
+
 #[pymethods]
 impl Figures {
     #[new]
@@ -210,6 +269,23 @@ impl Figures {
         let of = of.try_into()?;
         let lanes = self.0.subflows(&of).map_err(error)?;
         json(&self.0.charts(&of, &lanes, coarse).map_err(error)?)
+    }
+
+    /// The account of a connection's sender over a stretch of time; nothing where none was kept.
+    fn account(
+        &self,
+        of: ConnectionOf,
+        since_ns: i64,
+        until_ns: Option<i64>,
+    ) -> PyResult<Option<AccountOf>> {
+        let found = self.0.account(&of.try_into()?, since_ns, until_ns);
+        Ok(found.map_err(error)?.map(|account| AccountOf {
+            capacity_bytes: account.capacity_bytes,
+            delivered_bytes: account.delivered_bytes,
+            charges: account.charges.into_iter().map(ChargeOf::from).collect(),
+            since_ns: account.since_ns,
+            until_ns: account.until_ns,
+        }))
     }
 
     /// A connection's figures with those of its subflows, in JSON.

@@ -64,6 +64,8 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bench::run, module)?)?;
     module.add_function(wrap_pyfunction!(bench::works, module)?)?;
     module.add_function(wrap_pyfunction!(capture::trace, module)?)?;
+    module.add_function(wrap_pyfunction!(figures::charge_sentence, module)?)?;
+    module.add_function(wrap_pyfunction!(figures::charge_title, module)?)?;
     module.add_function(wrap_pyfunction!(live::carry, module)?)?;
     module.add_function(wrap_pyfunction!(parquet::parquet_size, module)?)?;
     module.add_function(wrap_pyfunction!(quic::quic_fetch, module)?)?;

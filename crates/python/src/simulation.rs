@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use polypath_lab::plan::Plan;
 use polypath_lab::transport::Algorithms;
-use polypath_lab::{CaptureMode, Choosers, Recording as Rows, Simulation as Lab, Step};
+use polypath_lab::{Aside, CaptureMode, Choosers, Simulation as Lab, Step};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -44,48 +44,6 @@ pub struct Simulation {
     aside: Aside,
 }
 
-/// What is recorded without the plan asking for it: the hash is then that of a run without.
-#[derive(Clone, Copy)]
-struct Aside {
-    segments: bool,
-    account: bool,
-}
-
-impl Aside {
-    /// Has a plan record these.
-    fn ask(plan: &mut Plan, names: &[String]) -> Self {
-        let record = &mut plan.record;
-        let asked = |name: &str| names.iter().any(|it| it == name);
-        let aside = Self {
-            segments: asked("segments") && !record.segments,
-            account: asked("account") && !record.account,
-        };
-        record.segments |= aside.segments;
-        record.account |= aside.account;
-        aside
-    }
-
-    /// The hash of the rest of a recording.
-    fn hash(self, recording: &mut Rows) -> [u8; 32] {
-        let mut without = Rows::default();
-        self.exchange(recording, &mut without);
-        let hash = recording.hash();
-        self.exchange(recording, &mut without);
-        hash
-    }
-
-    fn exchange(self, one: &mut Rows, other: &mut Rows) {
-        if self.segments {
-            std::mem::swap(&mut one.segments, &mut other.segments);
-            std::mem::swap(&mut one.sack_blocks, &mut other.sack_blocks);
-            std::mem::swap(&mut one.headers, &mut other.headers);
-        }
-        if self.account {
-            std::mem::swap(&mut one.account, &mut other.account);
-        }
-    }
-}
-
 #[pymethods]
 impl Simulation {
     #[new]
@@ -108,7 +66,8 @@ impl Simulation {
             .detach(|| {
                 guarded(|| {
                     let mut plan: Plan = serde_json::from_str(plan_json)?;
-                    let aside = Aside::ask(&mut plan, &aside);
+                    let asked = |name: &str| aside.iter().any(|it| it == name);
+                    let aside = Aside::ask(&mut plan, asked("segments"), asked("account"));
                     let mut lab = Lab::with_algorithms(
                         plan,
                         mode,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use polypath_figures::{
-    Charts, Connection, ConnectionSummary, Figures, LinkCourses, LinkSummary, Queues, Subflow,
-    TableError, uplink,
+    Charge, Charts, Connection, ConnectionSummary, Figures, LinkCourses, LinkSummary, Queues,
+    Subflow, TableError, uplink,
 };
 use serde::Serialize;
 
@@ -42,8 +42,27 @@ struct Described<'a> {
     receiver: &'static str,
     charted: bool,
     subflows: Vec<Lane>,
+    account: Option<Kept>,
     #[serde(skip)]
     of: &'a Connection,
+}
+
+/// The account of what its links could have carried.
+#[derive(Serialize)]
+struct Kept {
+    capacity_bytes: i64,
+    delivered_bytes: i64,
+    duration_s: f64,
+    charges: Vec<Charged>,
+}
+
+#[derive(Serialize)]
+struct Charged {
+    title: String,
+    path: String,
+    bytes: i64,
+    sentence: String,
+    at_s: f64,
 }
 
 #[derive(Serialize)]
@@ -97,6 +116,7 @@ impl<'a> Shown<'a> {
                 receiver: of.receiver.name(),
                 charted,
                 subflows: lanes(figures, of, &subflows, &paths),
+                account: if charted { kept(figures, of)? } else { None },
                 of,
             });
         }
@@ -123,6 +143,24 @@ impl<'a> Shown<'a> {
             paths,
         })
     }
+}
+
+fn kept(figures: &Figures, of: &Connection) -> Result<Option<Kept>, TableError> {
+    let seconds = |time: i64| time as f64 / 1e9;
+    let charged = |charge: &Charge| Charged {
+        title: charge.title(),
+        path: charge.path.clone(),
+        bytes: charge.bytes,
+        sentence: charge.sentence(),
+        at_s: seconds(charge.worst_ns),
+    };
+    let account = figures.account(of, 0, None)?;
+    Ok(account.map(|account| Kept {
+        capacity_bytes: account.capacity_bytes,
+        delivered_bytes: account.delivered_bytes,
+        duration_s: seconds(account.until_ns - account.since_ns),
+        charges: account.charges.iter().map(charged).collect(),
+    }))
 }
 
 fn lanes(figures: &Figures, of: &Connection, subflows: &[Subflow], paths: &[&str]) -> Vec<Lane> {

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use polypath_figures::{Figures, NAMES, Plan};
-use polypath_lab::{CaptureMode, PlanError, Simulation, Step};
+use polypath_lab::transport::Algorithms;
+use polypath_lab::{Aside, CaptureMode, PlanError, Simulation, Step, plan};
 
 use crate::page::Shown;
 
@@ -11,7 +12,12 @@ use crate::page::Shown;
 pub struct Run {
     simulation: Simulation,
     plan: Plan,
+    /// The account of what held each connection back.
+    aside: Aside,
 }
+
+/// With more connections nobody reads each one's account.
+const MOST_ACCOUNTS: usize = 100;
 
 impl Run {
     /// Reads a plan.
@@ -20,8 +26,23 @@ impl Run {
     /// What is wrong with it, in one line.
     pub fn new(plan_json: &str) -> Result<Self, String> {
         let plan = serde_json::from_str(plan_json).map_err(|error| error.to_string())?;
-        let simulation = Simulation::new(plan_json, CaptureMode::None, None).map_err(text)?;
-        Ok(Self { simulation, plan })
+        let mut planned: plan::Plan =
+            serde_json::from_str(plan_json).map_err(|error| error.to_string())?;
+        let account = planned.applications.len() <= MOST_ACCOUNTS;
+        let aside = Aside::ask(&mut planned, false, account);
+        let simulation = Simulation::with_algorithms(
+            planned,
+            CaptureMode::None,
+            None,
+            Algorithms::default(),
+            None,
+        )
+        .map_err(text)?;
+        Ok(Self {
+            simulation,
+            plan,
+            aside,
+        })
     }
 
     /// Nanoseconds since the start of the run.
@@ -43,8 +64,8 @@ impl Run {
     /// As of [`Simulation::finish`].
     pub fn finish(self) -> Result<String, String> {
         let end_ns = self.simulation.now();
-        let recording = self.simulation.finish().map_err(text)?;
-        let hash = hexadecimal(&recording.hash());
+        let mut recording = self.simulation.finish().map_err(text)?;
+        let hash = hexadecimal(&self.aside.hash(&mut recording));
         let tables = recording.into_tables().into_iter();
         let asked = tables.filter(|(name, _)| NAMES.contains(name));
         let tables = asked.map(|(name, batch)| (name.to_owned(), vec![batch]));

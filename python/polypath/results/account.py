@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import polars as pl
-
 from polypath.results import metrics
 from polypath.results.metrics import Connection
 from polypath.results.recording import Recording
@@ -20,7 +18,6 @@ from polypath.results.recording import Recording
 DELIVERED: Final = "delivered"
 #: Where there are more connections, nobody reads each one's account: it is kept where it is asked for.
 _MOST_CONNECTIONS: Final = 100
-_KEYS: Final = ("link", "direction", "cause", "at_link", "head")
 
 
 @dataclass(frozen=True)
@@ -83,53 +80,7 @@ def of_connection(
     recording: Recording, of: Connection, since_ns: int = 0, until_ns: int | None = None
 ) -> Account | None:
     """The account of a connection's sender, or of a stretch of time between samples; None where none was kept."""
-    own = _tables(recording).get((of.id, of.sender))
-    if own is None:
+    kept = metrics.account(recording, of, since_ns, until_ns)
+    if kept is None:
         return None
-    if until_ns is not None:
-        own = own.filter(pl.col("time_ns") <= until_ns)
-    if own.is_empty():
-        return None
-    last_ns = int(own["time_ns"].max())  # type: ignore[arg-type]
-    links = [str(each["name"]) for each in recording.plan["links"]]
-    lanes = {each.id: each.label for each in metrics.subflows(recording, of)}
-    interval = int(recording.plan["record"]["interval_ns"])
-    charges, delivered = [], 0
-    for key, rows in own.group_by(_KEYS, maintain_order=True):
-        link, _, cause, at, head = key
-        before = rows.filter(pl.col("time_ns") <= since_ns)["bytes"]
-        total = int(rows["bytes"][-1]) - (int(before[-1]) if len(before) else 0)
-        if total == 0:
-            continue
-        if cause == DELIVERED:
-            delivered += total
-            continue
-        charges.append(
-            Charge(
-                cause=str(cause),
-                path=links[int(str(link))],
-                bytes=total,
-                at=None if at is None else links[int(str(at))],
-                head=None if head is None else lanes.get(int(str(head))),
-                worst_ns=_worst(rows.filter(pl.col("time_ns") > since_ns), interval),
-            )
-        )
-    charges.sort(key=lambda each: (-each.bytes, each.path, each.cause))
-    capacity = delivered + sum(each.bytes for each in charges)
-    return Account(capacity, delivered, charges, max(since_ns, of.start_ns), last_ns)
-
-
-def _tables(recording: Recording) -> Mapping[tuple[object, ...], pl.DataFrame]:
-    """By connection and the side that sends."""
-
-    def parted() -> Mapping[tuple[object, ...], pl.DataFrame]:
-        table = recording.table("account")
-        return {} if table.is_empty() else table.partition_by("connection", "side", as_dict=True)
-
-    return recording.once("accounts", parted)
-
-
-def _worst(rows: pl.DataFrame, interval: int) -> int:
-    """When the sampling interval began in which a running total grew most."""
-    grown = rows.with_columns(pl.col("bytes").diff().fill_null(pl.col("bytes").first()).alias("grown"))
-    return max(0, int(grown["time_ns"][grown["grown"].arg_max() or 0]) - interval)
+    return Account(**{**kept, "charges": [Charge(**each) for each in kept["charges"]]})

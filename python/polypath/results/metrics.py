@@ -159,6 +159,11 @@ def summary(recording: Recording, of: Connection) -> dict[str, Any]:
     return found
 
 
+def account(recording: Recording, of: Connection, since_ns: int, until_ns: int | None) -> dict[str, Any] | None:
+    """The fields of an `account.Account`; None where none was kept."""
+    return _figures(recording).account(of, since_ns, until_ns)
+
+
 def links(recording: Recording) -> list[dict[str, Any]]:
     """The figures of each direction of each link, as summary.json has them."""
     found: list[dict[str, Any]] = json.loads(_figures(recording).links())

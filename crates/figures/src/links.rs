@@ -41,6 +41,9 @@ struct Step {
     queue: Option<i64>,
 }
 
+/// Beside the ends of their intervals.
+type Steps = Vec<(i64, Step)>;
+
 impl Step {
     fn greatest(self, other: Self) -> Self {
         Self {
@@ -103,7 +106,7 @@ impl Figures {
     }
 
     /// What each direction did in the interval that ends at a time.
-    fn link_steps(&self) -> Result<FxHashMap<(usize, usize), Vec<(i64, Step)>>, TableError> {
+    fn link_steps(&self) -> Result<FxHashMap<(usize, usize), Steps>, TableError> {
         let samples = self.table("links");
         let times = samples.counts("time_ns")?;
         let sent = samples.counts("sent_bytes")?;
@@ -119,7 +122,7 @@ impl Figures {
         for (direction, rows) in groups {
             let rates = Rates::of(self.plan(), direction, self.end_ns());
             let (mut before, mut total) = (0, 0);
-            let mut steps: Vec<(i64, Step)> = Vec::with_capacity(rows.len());
+            let mut steps = Steps::with_capacity(rows.len());
             for row in rows {
                 let (since, bytes) = (before, sent[row] - total);
                 (before, total) = (times[row], sent[row]);

@@ -270,9 +270,12 @@ kernel-tools:
 	@.ci/need 'command -v bison' bison
 	@.ci/need 'command -v bc' bc
 
-docs: build
+# With the playground, which its first page has in a frame, unless the target of browsers cannot be had.
+docs: build $(PAGE)/.ready $(SIMULATOR)
 	@$(BIN)/pip install --quiet --group docs
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	@rm -f docs/_build/html/try.html
+	@test ! -e $(SIMULATOR) || $(BIN)/polypath playground --out docs/_build/html/try.html
 	@echo 'docs/_build/html/index.html'
 
 validation: build

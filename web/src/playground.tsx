@@ -246,7 +246,7 @@ function App({ page }: { page: Playground }) {
           run={run}
           before={past || null}
           pick={(what, number) => {
-            const name = what === "link" ? `link ${preset.plan.links[number]?.name}` : `host ${preset.plan.nodes[number]?.name}`;
+            const name = what === "link" ? `link ${preset.plan.links[number]?.name}` : "transport";
             const group = document.getElementById(`group-${name}`);
             group?.scrollIntoView({ block: "center" });
             group?.querySelector<HTMLElement>("input, select")?.focus();

@@ -1,4 +1,4 @@
-"""polypath twin: a scenario that does what a capture shows."""
+"""polypath twin: a scenario that does what a capture, or the counters of sockets, show."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def twin(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE.pcap[ng]..", help="A capture at one end, or captures at both.", show_default=False
+            metavar="FILE.pcap[ng]..|FILE.json|FILE.log",
+            help="A capture at one end, or captures at both; or what `iperf3 -J` printed, or a log of `ss -ti`.",
+            show_default=False,
         ),
     ],
     connection: Annotated[
@@ -35,7 +37,11 @@ def twin(
     Each path's rate, delay, queue and random loss come from the packets, each with an interval; congestion control and
     scheduler from trials, in which the twin is run and captured as the original was. A table shows how close it came.
 
-    Examples: `polypath twin client.pcapng --out twin.toml`, `polypath twin client.pcapng server.pcapng --json`.
+    Without a capture, what `iperf3 -J` printed or a log of `ss -ti` tells less: intervals are wider, and notes say what
+    a capture would tell.
+
+    Examples: `polypath twin client.pcapng --out twin.toml`, `polypath twin client.pcapng server.pcapng --json`,
+    `polypath twin iperf.json --out twin.toml`.
     """
     if out_file is not None:
         require_not_read(out_file, *files)
@@ -57,7 +63,7 @@ def twin(
 
 
 def _show(made: Twin) -> None:
-    rows = table("", "path", "capture", "twin", "", numbers=frozenset(("capture", "twin")))
+    rows = table("", "path", made.source, "twin", "", numbers=frozenset((made.source, "twin")))
     for each in made.rows:
         figures = ("" if value is None else f"{value:.4g}" for value in (each.capture, each.twin))
         rows.add_row(each.figure, each.path, *figures, each.unit)

@@ -13,6 +13,7 @@ from polypath import capture
 from polypath.capture import CaptureError
 from polypath.results import Recording
 from polypath.scenario import Scenario
+from polypath.twin import counted
 from polypath.twin.estimate import Value
 from polypath.twin.fit import Fitter, Seen, Trial, fit, rtt_p95_s
 from polypath.twin.network import Network, Path, network
@@ -48,6 +49,8 @@ class Twin:
     rows: tuple[Row, ...]
     #: What is not told, and which capture would tell it; a line each.
     notes: tuple[str, ...]
+    #: What the figures were taken from.
+    source: str = "capture"
 
     @property
     def scenario(self) -> Scenario:
@@ -87,10 +90,18 @@ def _path(path: Path) -> dict[str, Any]:
 def make(files: Sequence[File], connection: str | None = None, told: Told | None = None) -> Twin:
     """A twin of the connection of this name, or of the one with most bytes.
 
-    Several files are of the same traffic, captured at one end or at both.
+    Several files are captures of the same traffic, at one end or at both. One file may be what `iperf3 -J` printed, or
+    a log of `ss -ti`.
 
     Raises CaptureError, ScenarioError, EngineError.
     """
+    for file in files:
+        if (read := counted.reader(file)) is not None:
+            if len(files) > 1:
+                raise CaptureError(f"{file} is no capture; a twin is made of one such file alone")
+            made = counted.make(file, connection, read)
+            rows = tuple(_rows(made.original, made.trial.closest))
+            return Twin(made.text, made.network, made.pattern, made.trial, rows, made.notes, made.tool)
     traced = capture.trace(files, segments=True)
     recording = traced.recording
     found = network(recording, connection, both_ends=len(files) > 1)

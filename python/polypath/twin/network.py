@@ -29,6 +29,8 @@ class Path:
     sender: str
     ways: tuple[Way, ...]
     estimate: Estimate
+    #: Of a full packet's frame.
+    packet_bytes: float
 
     def flight_bytes(self, trip_s: float) -> float:
         """Bytes that arrived within a round trip, by the 90th percentile of all segments' round trips."""
@@ -112,7 +114,8 @@ def _paths(recording: Recording, mine: Sequence[Way]) -> list[Path]:
         both = [way for way in mine if (way.source, way.destination) == (source, destination)]
         sender = max(("client", "server"), key=lambda side: sum(way.wire.sum() for way in both if way.side == side))
         sent = tuple(way for way in both if way.side == sender)
-        found.append(Path(names[source, destination], source, destination, sender, sent, estimate(sent)))
+        longest = max((float(way.wire.max()) for way in sent), default=0.0)
+        found.append(Path(names[source, destination], source, destination, sender, sent, estimate(sent), longest))
     return found
 
 

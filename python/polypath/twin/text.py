@@ -94,12 +94,12 @@ def _link(path: Path, choice: Choice, *, to_server: bool) -> Iterator[str]:
         beside = "it moves, by the events below" if found.moves else _between(found.rate_bps, 1e6, "Mbps")
         yield from _line("rate", f'"{rate / 1e6:.4g} Mbps"', beside)
     if found.delay_s is None:
-        yield "# delay: no handshake was captured, and no round trip"
+        yield "# delay: nothing tells a round trip"
     else:
         beside = f"one way, half of the least round trip; {_between(found.delay_s, 1e-3, 'ms')}"
         yield from _line("delay", f'"{found.delay_s.value * 1e3:.4g} ms"', beside)
     if found.queue_bytes is not None:
-        packet = max(float(way.wire.max()) for way in path.ways)
+        packet = path.packet_bytes
         beside = f"{found.overflows} losses while it was full; {_between(found.queue_bytes, packet, 'packets')}"
         yield from _line("queue", f'"{max(1, round(found.queue_bytes.value / packet))} packets"', beside)
     elif found.queued_bytes:

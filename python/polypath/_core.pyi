@@ -372,6 +372,11 @@ class Routes:
         None where no way leads there. Raises Undetermined where the plan's routing lets flows choose and there is a
         choice; ValueError for what is no address.
         """
+    def narrowest(
+        self, ways: list[list[tuple[int, Literal["forward", "backward"]]]]
+    ) -> list[tuple[int, Literal["forward", "backward"]]]:
+        """The links that bound what can be sent over these ways: each way's narrowest, or one that several share and
+        that is narrower than their own together."""
 
 @final
 class Simulation:

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::PlanError;
+use crate::account;
 use crate::build::{LaidOut, Layout};
 use crate::control;
 use crate::plan::{self, Attachment, Direction, Routing};
@@ -48,6 +49,7 @@ struct Channel {
     delay_ns: u64,
     #[serde(default = "plan::yes")]
     up: bool,
+    rate_bps: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -112,6 +114,8 @@ pub type Way = Vec<(usize, Direction)>;
 pub struct Ways {
     topology: Topology,
     freedom: Freedom,
+    /// By channel.
+    rates: Vec<Option<u64>>,
 }
 
 impl Ways {
@@ -138,9 +142,11 @@ impl Ways {
             layout.route(route)?;
         }
         let LaidOut { topology, .. } = layout.finish();
+        let sides = |link: &Link| [link.forward.rate_bps, link.backward.rate_bps];
         Ok(Self {
             topology,
             freedom: Freedom::of(&ground),
+            rates: ground.links.iter().flat_map(sides).collect(),
         })
     }
 
@@ -172,11 +178,29 @@ impl Ways {
         if choice {
             return Err(Undetermined);
         }
-        // Links are laid out in the plan's order, with two channels each.
-        let link = |channel: ChannelId| match channel.index() % 2 {
-            0 => (channel.index() / 2, Direction::Forward),
-            _ => (channel.index() / 2, Direction::Backward),
-        };
         Ok(Some(path.into_iter().map(link).collect()))
     }
+
+    /// The links that bound what can be sent over these ways, as an account has them: each way's narrowest, or one that several share and that is
+    /// narrower than their own together.
+    pub fn narrowest(&self, ways: &[Way]) -> Way {
+        let path = |way: &Way| way.iter().copied().map(channel).collect();
+        let paths: Vec<Vec<ChannelId>> = ways.iter().map(path).collect();
+        let rate = |channel: ChannelId| self.rates.get(channel.index()).copied().flatten();
+        let found = account::narrowest(&paths, rate);
+        found.into_iter().map(link).collect()
+    }
+}
+
+/// Links are laid out in the plan's order, with two channels each.
+fn link(channel: ChannelId) -> (usize, Direction) {
+    match channel.index() % 2 {
+        0 => (channel.index() / 2, Direction::Forward),
+        _ => (channel.index() / 2, Direction::Backward),
+    }
+}
+
+fn channel((link, direction): (usize, Direction)) -> ChannelId {
+    let side = usize::from(direction == Direction::Backward);
+    ChannelId((2 * link + side) as u32)
 }

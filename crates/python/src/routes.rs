@@ -34,11 +34,29 @@ impl Routes {
         let (source, destination) = (address(source)?, address(destination)?);
         let found = guarded(|| self.ways.way(node, source, destination))?;
         let found = found.map_err(|error| Undetermined::new_err(error.to_string()))?;
-        let hop = |(link, direction)| match direction {
-            Direction::Backward => (link, "backward"),
-            Direction::Forward | Direction::Both => (link, "forward"),
-        };
         Ok(found.map(|way| way.into_iter().map(hop).collect()))
+    }
+
+    #[allow(clippy::needless_pass_by_value)]
+    fn narrowest(&self, ways: Vec<Vec<(usize, String)>>) -> PyResult<Vec<(usize, &'static str)>> {
+        let way = |hops: &Vec<(usize, String)>| hops.iter().map(crossed).collect();
+        let ways: Vec<Vec<_>> = ways.iter().map(way).collect();
+        let found = guarded(|| self.ways.narrowest(&ways))?;
+        Ok(found.into_iter().map(hop).collect())
+    }
+}
+
+fn hop((link, direction): (usize, Direction)) -> (usize, &'static str) {
+    match direction {
+        Direction::Backward => (link, "backward"),
+        Direction::Forward | Direction::Both => (link, "forward"),
+    }
+}
+
+fn crossed((link, direction): &(usize, String)) -> (usize, Direction) {
+    match direction.as_str() {
+        "backward" => (*link, Direction::Backward),
+        _ => (*link, Direction::Forward),
     }
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -86,6 +86,11 @@ class Routing:
         )
         delay = sum(self._plan["links"][hop.link][hop.direction]["delay_ns"] for hop in (*hops, *back))
         return PathOfSubflow(hops, back, delay / SECOND)
+
+    def narrowest(self, ways: Iterable[Sequence[Hop]]) -> list[Hop]:
+        """The links that bound what can be sent over these ways together, by the rates of the plan."""
+        found = self._native.narrowest([[(hop.link, hop.direction) for hop in way] for way in ways])
+        return [Hop(*each) for each in found]
 
     def _back(
         self, here: tuple[int, int], there: tuple[int, int], source: str, destination: str

@@ -4,7 +4,7 @@ use polypath_net::ChannelId;
 
 /// The links whose rates together bound what goes over these paths: each path's narrowest, or one that several of them share and that is narrower
 /// than those together. A path without a rate has none.
-pub(super) fn narrowest(
+pub(crate) fn narrowest(
     paths: &[Vec<ChannelId>],
     rate: impl Fn(ChannelId) -> Option<u64>,
 ) -> Vec<ChannelId> {

@@ -31,6 +31,7 @@ use crate::plan::{Plan, Routing};
 use book::Book;
 use cause::{Cause, Charge, Kind};
 pub(crate) use control::Control;
+pub(crate) use cut::narrowest;
 use demand::Demand;
 use line::Line;
 
@@ -97,7 +98,7 @@ impl Accounts {
         control: Control,
     ) {
         let rate = |channel| nominal_rate(network, channel);
-        let found = cut::narrowest(paths, rate);
+        let found = narrowest(paths, rate);
         let mut book = Book::new(control);
         let without = Cause::of(Kind::Handshake);
         for channel in found {

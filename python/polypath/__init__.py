@@ -83,8 +83,8 @@ def run(
     """Runs a scenario; with `captures`, pcapng files go to `directory`.
 
     With `qlogs`, a new or empty folder, a qlog of each side of each connection of QUIC goes there. With `segments`, the
-    table of segments is recorded, which time-sequence graphs need; with `account`, the simulator keeps an account of
-    why connections were not faster (docs/explain.md). `progress` is called with the simulated time and the time at
+    table of segments is recorded, which time-sequence graphs need; with `account`, an account is kept of why
+    connections were not faster (docs/explain.md). `progress` is called with the simulated time and the time at
     which the run ends at the latest, in ns; left out, a notebook shows a bar.
 
     `seed` takes the place of the scenario's own; a plan has its seed.

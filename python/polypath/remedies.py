@@ -79,9 +79,9 @@ def verify(recording: Recording, connection: Connection, found: Sequence[Case]) 
             data = Plan(dict(recording.plan)).data
             change(data, where, case)
             try:
-                other = engines.get("sim").run(Plan(data))
+                other = engines.get(recording.metadata.engine).run(Plan(data))
             except EngineError:
-                continue  # This transport has no such way.
+                continue  # This transport, or this engine, has no such way.
             trial = Trial(case, name, _gained(recording, other, connection))
             if best is None or trial.gained_bytes > best.gained_bytes:
                 best = trial

@@ -54,6 +54,14 @@ def explain(
     settings: Settings = None,
     seed: Seed = None,
     runs: Runs = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help=f"What runs a lab or a scenario: {', '.join(engines.REGISTRY)}; sim where left out.",
+            autocompletion=complete.engines,
+            show_default=False,
+        ),
+    ] = None,
     since: Annotated[
         float, typer.Option("--since", metavar="SECONDS", min=0, help="Only what happened from then on.")
     ] = 0.0,
@@ -71,9 +79,10 @@ def explain(
 ) -> int:
     """Explain why each connection of a run was not faster.
 
-    Of a stored result of the simulator, or of a lab's run or a scenario, which is run here. For each connection: what
-    the links that bound it could have carried, what each cause took of that, and what was left to be delivered. The
-    parts add up. A stretch of time ends at samples (`record.interval`). Of a capture, the account is its twin's.
+    Of a stored result, or of a lab's run or a scenario, which is run here. For each connection: what the links that
+    bound it could have carried, what each cause took of that, and what was left to be delivered. The parts add up. A
+    stretch of time ends at samples (`record.interval`). Of a capture, the account is its twin's. A real kernel
+    (`--engine linux` or `live`) tells less than the simulator: its account is coarser.
 
     `--verify 3` runs the scenario again without each of the three dearest causes that it can take away, and tells what
     was said and what came of it.
@@ -86,9 +95,11 @@ def explain(
         if _is_capture(target):
             if settings or seed is not None or runs:
                 raise InputError(f"{target} is a capture; --set, --seed and --run are of a lab or a scenario")
+            if engine:
+                raise InputError(f"{target} is a capture; --engine is of a lab or a scenario")
             recording = _of_twin(Path(target), options)
         else:
-            recording = one_run.recording(target, settings or (), seed, runs or (), options)
+            recording = one_run.recording(target, settings or (), seed, runs or (), options, engine)
         asked = dict(_requests(recording, Path(held)))
     stretch = (round(since * SECOND), None if until is None else round(until * SECOND))
     found = [
@@ -109,7 +120,17 @@ def explain(
             if check:
                 _show_trials(kept, trials[connection.application])
         _show_others(recording, {connection.application for connection, _ in found})
+        if recording.metadata.engine != "sim":
+            out.print(_COARSE, markup=False)
     return INTERRUPTED if recording.metadata.interrupted else DONE
+
+
+#: What is said below an account that a kernel's counters made.
+_COARSE: Final = (
+    "By the kernel's counters: what held a subflow is told for each sampling interval, and what reduced its window by"
+    " what the links dropped and lost meanwhile. Coupling, and which path carried a copy, the kernel does not tell; the"
+    " simulator does (--engine sim)."
+)
 
 
 def _is_capture(target: str) -> bool:
@@ -145,15 +166,13 @@ def _of_twin(file: Path, options: Callable[[Plan], Options]) -> Recording:
 
 
 def _why(recording: Recording) -> str:
-    if recording.metadata.engine != "sim":
-        return f"engine {recording.metadata.engine} keeps none, only the simulator does"
     if recording.plan.get("controller") or recording.plan.get("bridging") or recording.plan["routing"] == "spread":
         return "under a controller or with bridges the links that bound a connection are not known beforehand"
     if Plan(dict(recording.plan)).has_noq:
         return "noq does not tell what it waits for"
     if all(each.bytes == 0 for each in metrics.connections(recording)):
         return "no connection carried data"
-    return "no link on the way has a rate, or the result was stored without one: run it again"
+    return "no link on the way has a rate that a scenario tells, or the result was stored without one: run it again"
 
 
 def _show(connection: Connection, kept: Account) -> None:
@@ -212,11 +231,13 @@ def _show_trials(kept: Account, trials: Sequence[Trial]) -> None:
 def _figures(kept: Account, count: int, duration: float) -> tuple[str, str, str, str]:
     share = count / kept.capacity_bytes if kept.capacity_bytes else 0.0
     rate = count * 8 / duration / 1e6 if duration else 0.0
-    return _mb(count), f"{rate:.2f}", f"{share:.1%}", "█" * round(_BAR * max(0.0, share))
+    bar = "█" * round(_BAR * max(0.0, share))
+    # No "-0.0" of what is a few bytes below zero.
+    return _mb(count), f"{round(rate, 2) + 0.0:.2f}", f"{round(share, 3) + 0.0:.1%}", bar
 
 
 def _mb(count: int) -> str:
-    return f"{count / 1e6:.2f}"
+    return f"{round(count / 1e6, 2) + 0.0:.2f}"
 
 
 def _data(

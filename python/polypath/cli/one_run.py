@@ -19,8 +19,9 @@ def recording(
     seed: int | None,
     runs: Sequence[str],
     options: Callable[[Plan], Options],
+    engine: str | None = None,
 ) -> Recording:
-    """Reads a stored result, or runs a lab's run or a scenario in the simulator, with options that suit its plan.
+    """Reads a stored result, or runs a lab's run or a scenario, with options that suit its plan.
 
     Raises InputError where the target is not one run.
     """
@@ -33,6 +34,8 @@ def recording(
             raise InputError(f"{target} has the results of several runs; name one: {', '.join(inner)}")
         if settings or seed is not None or runs:
             raise InputError(f"{target} is a result; --set, --seed and --run are of a lab or a scenario")
+        if engine:
+            raise InputError(f"{target} is a result; --engine is of a lab or a scenario")
         return Recording.load(inner[0] if inner else target)
     todo = jobs.of_target(target, runs, settings, seed)
     if len(todo) > 1:
@@ -40,4 +43,4 @@ def recording(
     (job,) = todo
     job.require_one()
     with progress.shown(job.name) as callback:
-        return engines.get("sim").run(job.plan, options(job.plan), callback)
+        return engines.get(engine or "sim").run(job.plan, options(job.plan), callback)

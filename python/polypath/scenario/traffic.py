@@ -419,7 +419,7 @@ class Record(Model):
     decisions: bool = False
     """One event a scheduler's decision; in the simulator."""
     account: bool = False
-    """What the links that bound a connection could carry, and why they did not; in the simulator."""
+    """What the links that bound a connection could carry, and why they did not."""
     memory: Size = 4_000_000_000
     """In the simulator: a run whose rows, requests and packets take more memory is stopped. Summary and files take some
     twice as much for a moment."""

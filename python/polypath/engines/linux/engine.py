@@ -74,6 +74,8 @@ class LinuxEngine:
             run.require_begun(ended, tables.end_ns)
             if options.captures != "none":
                 job.take_captures(folder / "out", options.directory)
+            if options.account or data["record"].get("account"):
+                tables.keep_account()
             bare = tables.frames()
             commands.take(data, folder, options.programs)
             frames = with_segments(data, options, job.captured(folder / "out"), bare, tables.end_ns)

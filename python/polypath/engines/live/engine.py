@@ -71,6 +71,8 @@ class LiveEngine:
                 job.take_captures(folder / "out", options.directory)
             commands.take(data, folder, options.programs)
             network_is = "netem" if machine.netem else _simulated(folder / "out" / "links.tally")
+            if options.account or data["record"].get("account"):
+                tables.keep_account()
             bare = tables.frames()
             frames = with_segments(data, options, job.captured(folder / "out"), bare, tables.end_ns)
         versions = {"linux": machine.release, "network": network_is}

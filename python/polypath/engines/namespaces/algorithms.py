@@ -90,6 +90,9 @@ CONGESTION: Final[Mapping[str, _Name]] = {
     "balia": _only("balia", variant="draft"),
 }
 
+#: Those of them that set a rate, so that their window only bounds what is under way.
+PACING: Final = frozenset(("bbr",))
+
 
 def refuse(name: str) -> None:
     """Raises EngineError, with the reason, for what no kernel can have."""

@@ -29,6 +29,21 @@ class SubflowSample:
     received: int
     retransmitted: int
     window: int
+    #: Time with data that was not acknowledged; of that, what the peer's window and the send buffer limited.
+    busy_us: int = 0
+    window_limited_us: int = 0
+    buffer_limited_us: int = 0
+    segments: int = 0
+    data_segments: int = 0
+    #: Segments that arrived twice, as the peer reported (RFC 2883).
+    duplicates: int = 0
+    #: Segments that were marked on their way (RFC 3168).
+    marked: int = 0
+
+    @property
+    def size(self) -> float:
+        """Payload of a segment with data, on average."""
+        return self.sent / self.data_segments if self.data_segments else 0.0
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,8 @@ class ConnectionSample:
     send_buffer: int
     receive_buffer: int
     reinjected: int
+    #: Of what is queued.
+    unsent: int = 0
 
 
 @dataclass(frozen=True)

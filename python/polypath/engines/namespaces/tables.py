@@ -16,7 +16,7 @@ from typing import Any, Final
 import polars as pl
 
 from polypath.engines.base import EngineError
-from polypath.engines.namespaces import commands, iperf3, logs
+from polypath.engines.namespaces import account, commands, iperf3, logs
 from polypath.engines.namespaces.applications import log as log_name
 from polypath.engines.namespaces.job import Job
 from polypath.engines.namespaces.logs import AppLog, Closed, Endpoint, PathEvent, QueueSample, SubflowSample
@@ -114,6 +114,13 @@ class Tables:
         self.rows["programs"] = list(commands.rows(self.plan, out.parent))
         self.rows["events"] = sorted(
             (row for row in self.rows["events"] if row["time_ns"] <= self.end_ns), key=lambda row: row["time_ns"]
+        )
+
+    def keep_account(self) -> None:
+        """Adds what became of the links' time, which is derived from the other tables."""
+        self.rows["account"] = sorted(
+            account.rows(self.plan, self.job.rates, self.rows, self.connections, self.end_ns),
+            key=lambda row: row["time_ns"],
         )
 
     def frames(self) -> dict[str, pl.DataFrame]:
@@ -542,8 +549,9 @@ def _subflow_row(connection: int, side: str, number: int, sample: SubflowSample)
 
 
 def digest(frames: Mapping[str, pl.DataFrame]) -> str:
-    """A hash of all tables, equal for equal contents."""
+    """A hash of all tables, equal for equal contents. The account follows from the others."""
     total = hashlib.sha256()
     for name in sorted(frames):
-        total.update(f"{name}\n{frames[name].write_csv()}".encode())
+        frame = frames[name].clear() if name == "account" else frames[name]
+        total.update(f"{name}\n{frame.write_csv()}".encode())
     return total.hexdigest()

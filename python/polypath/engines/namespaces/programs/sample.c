@@ -83,11 +83,14 @@ static void print_subflow(FILE *log, int64_t now, uint32_t id, const struct addr
 	print_address(log, &address->local);
 	fputc(' ', log);
 	print_address(log, &address->remote);
-	fprintf(log, " %u %u %u %u %u %u %llu %llu %llu %llu %u\n", info->tcpi_state, info->tcpi_snd_cwnd,
+	fprintf(log, " %u %u %u %u %u %u %llu %llu %llu %llu %u", info->tcpi_state, info->tcpi_snd_cwnd,
 		info->tcpi_snd_ssthresh, info->tcpi_rtt, info->tcpi_rttvar, in_flight(info),
 		(unsigned long long)info->tcpi_bytes_sent, (unsigned long long)info->tcpi_bytes_acked,
 		(unsigned long long)info->tcpi_bytes_received, (unsigned long long)info->tcpi_bytes_retrans,
 		receive_window(tcp));
+	fprintf(log, " %llu %llu %llu %u %u %u %u\n", (unsigned long long)info->tcpi_busy_time,
+		(unsigned long long)info->tcpi_rwnd_limited, (unsigned long long)info->tcpi_sndbuf_limited,
+		info->tcpi_segs_out, info->tcpi_data_segs_out, info->tcpi_dsack_dups, info->tcpi_delivered_ce);
 }
 
 /* The first subflow stays in the kernel's list when it is closed, without its ports; both families have them in one place. */
@@ -149,12 +152,13 @@ void sample_socket(FILE *log, int descriptor, bool mptcp, int64_t now, uint64_t 
 		   const struct sockaddr_storage *remote)
 {
 	bool full = mptcp && !read_full(descriptor) && !(state.full.connection.flags & FALLBACK);
-	int queued = 0;
+	int queued = 0, unsent = 0;
 
 	ioctl(descriptor, SIOCOUTQ, &queued);
-	fprintf(log, "C %lld %llu %d %d %d %llu\n", (long long)now, (unsigned long long)received, queued,
+	ioctl(descriptor, SIOCOUTQNSD, &unsent);
+	fprintf(log, "C %lld %llu %d %d %d %llu %d\n", (long long)now, (unsigned long long)received, queued,
 		integer_option(descriptor, SO_SNDBUF), integer_option(descriptor, SO_RCVBUF),
-		(unsigned long long)(full ? state.full.connection.bytes_retrans : 0));
+		(unsigned long long)(full ? state.full.connection.bytes_retrans : 0), unsent);
 	if (!full) {
 		print_single(log, descriptor, now, received, remote);
 		return;

@@ -430,8 +430,12 @@ def carry(
     that it carried, passed over and let expire, and how late in ns the latest was. Raises PlanError and OSError.
     """
 
-def trace(paths: Sequence[Path_], interval_ns: int, segments: bool = False) -> tuple[Recording, int, str]:
+def trace(
+    paths: Sequence[Path_], interval_ns: int, segments: bool = False, keys: str = ""
+) -> tuple[Recording, int, str]:
     """What captures tell: the tables, the time of the last segment in ns, and in JSON hosts, connections and notes.
+
+    `keys` has lines of a key log of TLS.
 
     Ctrl-C ends it with what was read until then. Raises ValueError, in one line that names the file, where nothing can
     be read of one.

@@ -39,11 +39,17 @@ class Traced:
 
 
 def trace(
-    files: Sequence[Path | str], *, interval_ns: int = INTERVAL_NS, segments: bool = False, name: str | None = None
+    files: Sequence[Path | str],
+    *,
+    interval_ns: int = INTERVAL_NS,
+    segments: bool = False,
+    name: str | None = None,
+    keys: Sequence[Path | str] = (),
 ) -> Traced:
     """Reads pcap and pcapng files, of which several may be of the same traffic at different places.
 
-    `interval_ns` is the time between samples; with `segments` there is a row for each segment. Raises CaptureError.
+    `interval_ns` is the time between samples; with `segments` there is a row for each segment. `keys` are key logs of
+    TLS (SSLKEYLOGFILE), which open packets of QUIC; those in the captures are known besides. Raises CaptureError.
     """
     if not files:
         raise CaptureError("no capture is named")
@@ -52,7 +58,7 @@ def trace(
     started = time.perf_counter()
     paths = [Path(file) for file in files]
     try:
-        native, end_ns, told_json = _core.trace(paths, interval_ns, segments)
+        native, end_ns, told_json = _core.trace(paths, interval_ns, segments, _key_log(keys))
     except ValueError as error:
         raise CaptureError(" ".join(str(error).split())) from error
     told = json.loads(told_json)
@@ -71,6 +77,14 @@ def trace(
         versions={"polypath": _core.version()},
     )
     return Traced(Recording(tables, plan, metadata), list(_notes(told)))
+
+
+def _key_log(files: Sequence[Path | str]) -> str:
+    """The lines of key logs. Raises CaptureError."""
+    try:
+        return "\n".join(Path(file).read_text(encoding="utf-8", errors="replace") for file in files)
+    except OSError as error:
+        raise CaptureError(f"{error.filename}: {error.strerror}") from error
 
 
 def _in_order(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -101,9 +101,9 @@ def test_what_is_not_read_is_named(client: Path, tmp_path: Path) -> None:
     others = [typed(0x0806, bytes(28)), typed(0x0806, bytes(28)), typed(0x0800, udp(443, bytes(40)))]
     given = [*frames(client), *((10**9, other) for other in others)]
     write(mixed, ETHERNET, iter(given))
-    (note,) = (note for note in trace([mixed]).notes if "not TCP" in note)
+    (note,) = (note for note in trace([mixed]).notes if "neither TCP" in note)
     assert note.endswith(
-        "3 packets are not TCP and are left out: 2 of EtherType 0x0806 (ARP), 1 of IP protocol 17 (UDP)"
+        "3 packets are neither TCP nor QUIC and are left out: 2 of EtherType 0x0806 (ARP), 1 of IP protocol 17 (UDP)"
     )
     unknown = tmp_path / "unknown.pcap"
     write(unknown, USER, frames(client))

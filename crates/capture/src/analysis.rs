@@ -23,7 +23,7 @@ pub struct Settings {
 }
 
 pub struct Analysis<'a> {
-    settings: Settings,
+    settings: &'a Settings,
     hosts: &'a Hosts,
     zero_ns: i64,
     flows: Flows,
@@ -43,7 +43,8 @@ impl<'a> Analysis<'a> {
         survey: &mut Survey,
         joined: Vec<join::Connection>,
         hosts: &'a Hosts,
-        settings: Settings,
+        settings: &'a Settings,
+        zero_ns: i64,
     ) -> Self {
         let mut places = vec![None; survey.found.len()];
         let connections: Vec<_> = joined
@@ -58,11 +59,6 @@ impl<'a> Analysis<'a> {
             .collect();
         let mut flows = std::mem::take(&mut survey.flows);
         flows.rewind();
-        let zero_ns = connections
-            .iter()
-            .map(|connection| connection.info.first_ns)
-            .min()
-            .unwrap_or_default();
         Self {
             settings,
             hosts,

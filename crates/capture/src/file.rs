@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use pcap_parser::pcapng::Block;
+use pcap_parser::pcapng::{Block, SecretsType};
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
 
@@ -78,6 +78,8 @@ pub struct Reader {
     taken: usize,
     damage: Option<String>,
     done: bool,
+    /// Lines of a key log that stood among the frames.
+    secrets: String,
 }
 
 impl Reader {
@@ -135,7 +137,13 @@ impl Reader {
             taken: 0,
             damage: None,
             done: false,
+            secrets: String::new(),
         })
+    }
+
+    /// The secrets of TLS that stood among the frames up to here, as lines of a key log.
+    pub fn secrets(&self) -> &str {
+        &self.secrets
     }
 
     pub fn interfaces(&self) -> &[Interface] {
@@ -152,6 +160,14 @@ impl Reader {
             let trouble = match self.source.next() {
                 Ok((len, block)) => {
                     self.taken = len;
+                    if let PcapBlockOwned::NG(Block::DecryptionSecrets(found)) = &block
+                        && found.secrets_type == SecretsType::TlsKeyLog
+                    {
+                        let len = found.data.len().min(found.secrets_len as usize);
+                        let log = String::from_utf8_lossy(&found.data[..len]);
+                        self.secrets.push_str(&log);
+                        self.secrets.push('\n');
+                    }
                     match read(&block, &mut self.interfaces, &mut self.section) {
                         Read::Frame(frame) => {
                             self.packets += 1;

@@ -67,7 +67,7 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    fn sample(&mut self, ns: i64) {
+    pub fn sample(&mut self, ns: i64) {
         if ns < 0 {
             return;
         }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use crate::join::Connection;
 use crate::packet::Merged;
+use crate::quic::Quic;
 use crate::survey::Survey;
 
 /// An address of a host with the interface that it is of.
@@ -29,7 +30,12 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    pub fn of(connections: &[Connection], survey: &Survey, files: &Merged) -> Self {
+    pub fn of(
+        connections: &[Connection],
+        survey: &Survey,
+        files: &Merged,
+        quic: Option<&Quic>,
+    ) -> Self {
         let mut groups = Groups::default();
         for connection in connections {
             for side in 0..2 {
@@ -42,7 +48,18 @@ impl Hosts {
                 }
             }
         }
-        let named = labels(connections, survey, files);
+        for ends in quic.iter().flat_map(|quic| quic.ends()) {
+            for &(client, server) in &ends {
+                groups.join(ends[0].0.ip(), client.ip());
+                groups.join(ends[0].1.ip(), server.ip());
+            }
+        }
+        let mut named = labels(connections, survey, files);
+        for (address, tap) in quic.iter().flat_map(|quic| quic.places()) {
+            if let Some(label) = files.interface_name(tap).and_then(label) {
+                named.entry(address).or_insert(label);
+            }
+        }
         let mut hosts = Self::default();
         let mut numbers = BTreeMap::new();
         for address in groups.order.clone() {
@@ -123,15 +140,21 @@ fn labels(
             let Some(name) = files.interface_name(subflow.taps[side][0]) else {
                 continue;
             };
-            let label = match name.split_once(':') {
-                Some((host, interface)) => (Some(host.to_owned()), interface.to_owned()),
-                None if name == "any" => continue,
-                None => (None, name.to_owned()),
-            };
-            found.entry(end.ip()).or_insert(label);
+            if let Some(label) = label(name) {
+                found.entry(end.ip()).or_insert(label);
+            }
         }
     }
     found
+}
+
+/// Host, where it is named, and interface of what a capture calls an interface.
+fn label(name: &str) -> Option<(Option<String>, String)> {
+    match name.split_once(':') {
+        Some((host, interface)) => Some((Some(host.to_owned()), interface.to_owned())),
+        None if name == "any" => None,
+        None => Some((None, name.to_owned())),
+    }
 }
 
 /// A tap from which the way to the other end takes so much of a round trip stands at this end.

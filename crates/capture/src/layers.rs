@@ -96,7 +96,7 @@ pub enum Left {
     Other(Other),
 }
 
-/// The innermost IP packet with TCP: its header, the payload as far as it was captured, the payload's whole length.
+/// The innermost IP packet: its header, the payload as far as it was captured, the payload's whole length.
 pub type Found<'a> = (ip::Header, &'a [u8], usize);
 
 /// What stands at a place in a frame.
@@ -132,11 +132,16 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// The innermost IP packet of a frame that carries TCP, through every tunnel around it.
+/// The innermost IP packet of a frame that carries a protocol, TCP or UDP, through every tunnel around it.
 ///
 /// # Errors
 /// Where there is none.
-pub fn innermost(link: LinkType, bytes: &[u8], wire_len: usize) -> Result<Found<'_>, Left> {
+pub fn innermost(
+    link: LinkType,
+    bytes: &[u8],
+    wire_len: usize,
+    wanted: u8,
+) -> Result<Found<'_>, Left> {
     let begin = link.begin(bytes).ok_or(Left::Unreadable)?;
     let mut rest = Rest { bytes, wire_len }.skip(begin.len())?;
     let mut layer = match begin {
@@ -150,8 +155,8 @@ pub fn innermost(link: LinkType, bytes: &[u8], wire_len: usize) -> Result<Found<
             Layer::Ethernet => (Layer::Typed(rest.number(12)?), rest.skip(14)?),
             Layer::Typed(kind) => typed(kind, rest)?,
             Layer::Ppp => within_ppp(rest)?,
-            Layer::Ip => match within_ip(rest)? {
-                Within::Segment(found) => return Ok(found),
+            Layer::Ip => match within_ip(rest, wanted)? {
+                Within::Wanted(found) => return Ok(found),
                 Within::Tunnel(layer, rest) => (layer, rest),
             },
         };
@@ -208,11 +213,11 @@ fn within_ppp(rest: Rest<'_>) -> Result<(Layer, Rest<'_>), Left> {
 }
 
 enum Within<'a> {
-    Segment(Found<'a>),
+    Wanted(Found<'a>),
     Tunnel(Layer, Rest<'a>),
 }
 
-fn within_ip(rest: Rest<'_>) -> Result<Within<'_>, Left> {
+fn within_ip(rest: Rest<'_>, wanted: u8) -> Result<Within<'_>, Left> {
     let (header, kept, len) =
         ip::parse_cut(rest.bytes, rest.wire_len).map_err(|_| Left::Unreadable)?;
     if let ip::Header::V4(header) = &header
@@ -225,10 +230,18 @@ fn within_ip(rest: Rest<'_>) -> Result<Within<'_>, Left> {
         wire_len: len,
     };
     let (layer, inner) = match header.protocol() {
-        ip::protocol::TCP => return Ok(Within::Segment((header, kept, len))),
+        ip::protocol::TCP if wanted == ip::protocol::TCP => {
+            return Ok(Within::Wanted((header, kept, len)));
+        }
         protocol::IPV4 | protocol::IPV6 => (Layer::Ip, inner),
         protocol::GRE => within_gre(inner)?,
-        ip::protocol::UDP => within_udp(inner)?,
+        ip::protocol::UDP => match within_udp(inner)? {
+            Some(inside) => inside,
+            None if wanted == ip::protocol::UDP => {
+                return Ok(Within::Wanted((header, kept, len)));
+            }
+            None => return Err(Left::Other(Other::Protocol(ip::protocol::UDP))),
+        },
         other => return Err(Left::Other(Other::Protocol(other))),
     };
     Ok(Within::Tunnel(layer, inner))
@@ -253,16 +266,15 @@ fn within_gre(rest: Rest<'_>) -> Result<(Layer, Rest<'_>), Left> {
     Ok((Layer::Typed(kind), inner))
 }
 
-fn within_udp(rest: Rest<'_>) -> Result<(Layer, Rest<'_>), Left> {
+fn within_udp(rest: Rest<'_>) -> Inside<'_> {
     let to = rest.number(2)?;
     let datagram = rest.skip(8)?;
-    let tunnel = match to {
-        port::VXLAN => within_vxlan(datagram)?,
-        port::GENEVE => within_geneve(datagram)?,
-        port::GTP_U => within_gtp(datagram)?,
-        _ => None,
-    };
-    tunnel.ok_or(Left::Other(Other::Protocol(ip::protocol::UDP)))
+    match to {
+        port::VXLAN => within_vxlan(datagram),
+        port::GENEVE => within_geneve(datagram),
+        port::GTP_U => within_gtp(datagram),
+        _ => Ok(None),
+    }
 }
 
 /// A tunnel's inside, or none where the port is used for something else.
@@ -358,7 +370,7 @@ mod tests {
     }
 
     fn found(link: LinkType, frame: &[u8]) -> Result<Vec<u8>, Left> {
-        innermost(link, frame, frame.len()).map(|(_, kept, _)| kept.to_vec())
+        innermost(link, frame, frame.len(), ip::protocol::TCP).map(|(_, kept, _)| kept.to_vec())
     }
 
     #[test]
@@ -523,7 +535,13 @@ mod tests {
         );
         for len in 0..whole.len() - 20 {
             assert!(
-                innermost(LinkType::Ethernet, &whole[..len], whole.len()).is_err(),
+                innermost(
+                    LinkType::Ethernet,
+                    &whole[..len],
+                    whole.len(),
+                    ip::protocol::TCP
+                )
+                .is_err(),
                 "{len}"
             );
         }

@@ -1,4 +1,4 @@
-//! From captures of real traffic to a Recording: connections of TCP and Multipath TCP with their subflows.
+//! From captures of real traffic to a Recording: connections of TCP and Multipath TCP with their subflows, and of QUIC with their paths.
 //!
 //! Files are read twice. The first reading finds out who speaks with whom, which subflows belong together, and how near
 //! each place of capture was to either end; the second follows every segment at the place nearest to its sender and at
@@ -12,6 +12,7 @@ mod connection;
 mod error;
 mod file;
 mod flows;
+pub mod fuzz;
 mod gzip;
 mod half;
 mod hosts;
@@ -22,6 +23,7 @@ mod link;
 mod notes;
 mod packet;
 mod places;
+mod quic;
 mod ranges;
 mod signals;
 mod stream;
@@ -35,18 +37,21 @@ use arrow_array::RecordBatch;
 use analysis::{Analysis, Settings};
 use hosts::Hosts;
 use packet::Merged;
+use quic::{Datagram, KeyLog, Quic};
 use survey::Survey;
 
 pub use error::Error;
 pub use notes::Told;
 
 /// What is wanted of a trace.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Time between samples.
     pub interval_ns: i64,
     /// Whether there is a row for each segment. They take some 50 bytes of memory each.
     pub segments: bool,
+    /// Secrets of TLS for what is sealed, as lines of a key log (SSLKEYLOGFILE); those in the captures are known besides.
+    pub keys: String,
 }
 
 /// What came of captures.
@@ -64,28 +69,16 @@ pub struct Traced {
 /// Where a file is no capture, or none has a segment of TCP. Damage is told in [`Traced::told`] instead.
 pub fn trace(
     paths: &[PathBuf],
-    options: Options,
+    options: &Options,
     mut progress: impl FnMut(u64) -> bool,
 ) -> Result<Traced, Error> {
     let mut survey = Survey::default();
     let mut files = Merged::open(paths, &[])?;
     let mut interrupted = !survey.read(&mut files, u64::MAX, &mut progress);
     let mut read = survey.packets;
-    if survey.packets == 0 {
-        let reports = files.reports();
-        return Err(Error::NoTcp {
-            what: reports
-                .iter()
-                .map(|report| report.file.as_str())
-                .collect::<Vec<_>>()
-                .join(", "),
-            packets: reports.iter().map(|report| report.packets).sum(),
-            why: reports
-                .iter()
-                .flat_map(|report| &report.notes)
-                .map(|note| format!("; {note}"))
-                .collect(),
-        });
+    let datagrams = files.others.datagrams();
+    if survey.packets == 0 && datagrams == 0 {
+        return Err(nothing(&files));
     }
     if !interrupted && let Some(mut again) = survey.again() {
         let all = again.read(&mut Merged::open(paths, &[])?, read, |packets| {
@@ -102,12 +95,36 @@ pub fn trace(
     let unchecked = clocks::unchecked(&survey, &known);
     let surveyed = survey.packets;
     let joined = join::join(&survey);
-    let hosts = Hosts::of(&joined, &survey, &files);
     let settings = Settings {
         interval_ns: options.interval_ns.max(1),
         segments: options.segments,
     };
-    let mut analysis = Analysis::new(&mut survey, joined, &hosts, settings);
+    let first_ns = joined.iter().map(|connection| connection.first_ns).min();
+    let mut quic = (datagrams > 0 && !interrupted)
+        .then(|| {
+            let mut log = KeyLog::default();
+            log.read(&options.keys);
+            files.secrets().for_each(|lines| log.read(lines));
+            let mut quic = Quic::new(&settings, log, joined.len(), first_ns);
+            let mut files = Merged::<Datagram>::open(paths, &ahead)?;
+            while let Some(datagram) = files.next() {
+                quic.see(&datagram);
+                read += 1;
+                if read % STEP == 0 && !progress(read) {
+                    interrupted = true;
+                    break;
+                }
+            }
+            Ok(quic)
+        })
+        .transpose()?
+        .filter(|quic| !quic.connections.is_empty());
+    let zero_ns = quic.as_ref().and_then(Quic::zero_ns).or(first_ns);
+    let Some(zero_ns) = zero_ns else {
+        return Err(nothing(&files));
+    };
+    let hosts = Hosts::of(&joined, &survey, &files, quic.as_ref());
+    let mut analysis = Analysis::new(&mut survey, joined, &hosts, &settings, zero_ns);
     let mut files = Merged::open(paths, &ahead)?;
     let mut packets = 0;
     while packets < surveyed
@@ -121,13 +138,39 @@ pub fn trace(
         }
     }
     analysis.finish();
-    let told = Told::of(&analysis, &hosts, &files, (&ahead, &unchecked), interrupted);
+    if let Some(quic) = &mut quic {
+        analysis.end_ns = analysis.end_ns.max(quic.end_ns);
+        quic.finish(&mut analysis.recording, &hosts, analysis.end_ns);
+    }
+    let told = Told::of(
+        &analysis,
+        quic.as_ref(),
+        &hosts,
+        &files,
+        (&ahead, &unchecked),
+        interrupted,
+    );
     Ok(Traced {
         tables: tables::batches(&analysis.recording),
         hash: analysis.recording.hash(),
         end_ns: analysis.end_ns,
         told,
     })
+}
+
+/// No file has anything that is followed.
+fn nothing(files: &Merged) -> Error {
+    let reports = files.reports();
+    let names: Vec<_> = reports.iter().map(|report| report.file.as_str()).collect();
+    Error::NoTcp {
+        what: names.join(", "),
+        packets: reports.iter().map(|report| report.packets).sum(),
+        why: reports
+            .iter()
+            .flat_map(|report| &report.notes)
+            .map(|note| format!("; {note}"))
+            .collect(),
+    }
 }
 
 /// Packets between two looks at whether to go on.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use polypath_wire::ip;
+
 use crate::analysis::Analysis;
 use crate::connection::Subflow;
 use crate::file::FileReport;
@@ -9,6 +11,7 @@ use crate::hosts::{Host, Hosts};
 use crate::join::Joined;
 use crate::layers::Other;
 use crate::packet::Merged;
+use crate::quic::Quic;
 
 /// A connection's ends, by their hosts' positions, and the paths between them.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -35,11 +38,28 @@ pub struct Told {
 impl Told {
     pub(crate) fn of(
         analysis: &Analysis,
+        quic: Option<&Quic>,
         hosts: &Hosts,
         files: &Merged,
         (ahead, unchecked): (&[i64], &[bool]),
         interrupted: bool,
     ) -> Self {
+        let followed = quic.map_or(0, |quic| quic.datagrams);
+        let mut others = files.others.other.clone();
+        if let Some(count) = others.get_mut(&Other::Protocol(ip::protocol::UDP)) {
+            *count = count.saturating_sub(followed);
+        }
+        others.retain(|_, count| *count > 0);
+        let over_quic = quic.iter().flat_map(|quic| &quic.connections);
+        let over_quic = over_quic.map(|connection| {
+            let first = &connection.paths[0];
+            ConnectionTold {
+                client: hosts.number(first.client.ip()),
+                server: hosts.number(first.server.ip()),
+                port: first.server.port(),
+                start_ns: connection.first_ns,
+            }
+        });
         let connections = analysis.connections.iter().map(|connection| {
             let first = &connection.subflows[0].info;
             ConnectionTold {
@@ -160,13 +180,14 @@ impl Told {
                 files.others.cut
             ));
         }
-        if !files.others.other.is_empty() {
-            notes.push(left_out(&files.others.other));
+        notes.extend(quic.iter().flat_map(|quic| quic.notes()));
+        if !others.is_empty() {
+            notes.push(left_out(&others));
         }
         Self {
             files: files.reports(),
             hosts: hosts.list.clone(),
-            connections: connections.collect(),
+            connections: connections.chain(over_quic).collect(),
             start_unix_ns: analysis.zero_ns(),
             notes,
             interrupted,
@@ -205,7 +226,7 @@ fn left_out(others: &BTreeMap<Other, u64>) -> String {
         .collect();
     let more = if kinds.len() > MOST_NAMED { ", .." } else { "" };
     format!(
-        "{} packets are not TCP and are left out: {}{more}",
+        "{} packets are neither TCP nor QUIC and are left out: {}{more}",
         others.values().sum::<u64>(),
         named.join(", ")
     )

@@ -12,7 +12,7 @@ use crate::file::{FileReport, Frame, Reader};
 use crate::layers::{self, Left, Other};
 
 /// Where a segment was seen: position of the file, and of the interface in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tap {
     pub file: u16,
     pub interface: u16,
@@ -34,6 +34,21 @@ pub struct Packet {
     cut: bool,
 }
 
+/// What is read of frames: segments, or datagrams.
+pub trait Read: Sized {
+    /// What a frame holds of that; time and tap are the caller's.
+    fn parse(frame: &Frame) -> Result<Self, Left>;
+
+    fn place(self, time_ns: i64, tap: Tap) -> Self;
+
+    fn time_ns(&self) -> i64;
+
+    /// Whether the capture ends within its options.
+    fn is_cut(&self) -> bool {
+        false
+    }
+}
+
 /// Packets that are not followed, or not in all.
 #[derive(Clone, Debug, Default)]
 pub struct Others {
@@ -45,17 +60,25 @@ pub struct Others {
     pub cut: u64,
 }
 
+impl Others {
+    /// Of UDP, whatever they carry.
+    pub fn datagrams(&self) -> u64 {
+        let udp = Other::Protocol(ip::protocol::UDP);
+        self.other.get(&udp).copied().unwrap_or_default()
+    }
+}
+
 /// Merges files by time. Each is read as it was written: a frame out of order within a file stays where it is.
-pub struct Merged {
+pub struct Merged<T = Packet> {
     readers: Vec<Reader>,
-    /// The next segment of each file.
-    heads: Vec<Option<Packet>>,
+    /// The next one of each file.
+    heads: Vec<Option<T>>,
     /// Nanoseconds that a file's clock is ahead of the first one's.
     ahead: Vec<i64>,
     pub others: Others,
 }
 
-impl Merged {
+impl<T: Read> Merged<T> {
     /// # Errors
     /// Where a file is no capture.
     pub fn open(paths: &[PathBuf], ahead: &[i64]) -> Result<Self, Error> {
@@ -75,11 +98,11 @@ impl Merged {
         Ok(merged)
     }
 
-    /// The next segment.
-    pub fn next(&mut self) -> Option<Packet> {
+    /// The next one of all files.
+    pub fn next(&mut self) -> Option<T> {
         let file = (0..self.heads.len())
             .filter(|&file| self.heads[file].is_some())
-            .min_by_key(|&file| self.heads[file].as_ref().map(|packet| packet.time_ns))?;
+            .min_by_key(|&file| self.heads[file].as_ref().map(T::time_ns))?;
         let packet = self.heads[file].take();
         self.advance(file);
         packet
@@ -89,17 +112,14 @@ impl Merged {
         let ahead = self.ahead.get(file).copied().unwrap_or(0);
         let (heads, others) = (&mut self.heads, &mut self.others);
         while heads[file].is_none() {
-            let more = self.readers[file].next(|frame| match parse(frame) {
-                Ok(packet) => {
-                    others.cut += u64::from(packet.cut);
-                    heads[file] = Some(Packet {
-                        time_ns: frame.time_ns.saturating_sub(ahead),
-                        tap: Tap {
-                            file: file as u16,
-                            interface: frame.interface.min(usize::from(u16::MAX)) as u16,
-                        },
-                        ..packet
-                    });
+            let more = self.readers[file].next(|frame| match T::parse(frame) {
+                Ok(found) => {
+                    others.cut += u64::from(found.is_cut());
+                    let tap = Tap {
+                        file: file as u16,
+                        interface: frame.interface.min(usize::from(u16::MAX)) as u16,
+                    };
+                    heads[file] = Some(found.place(frame.time_ns.saturating_sub(ahead), tap));
                 }
                 Err(Left::Unreadable) => others.unreadable += 1,
                 Err(Left::Other(what)) => *others.other.entry(what).or_default() += 1,
@@ -119,30 +139,50 @@ impl Merged {
     pub fn reports(&self) -> Vec<FileReport> {
         self.readers.iter().map(Reader::report).collect()
     }
+
+    /// The secrets of TLS that the files have had up to here, as lines of a key log.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.readers.iter().map(Reader::secrets)
+    }
 }
 
-/// The segment in a frame; time and tap are the caller's.
-fn parse(frame: &Frame) -> Result<Packet, Left> {
-    let (header, kept, len) = layers::innermost(frame.link, frame.bytes, frame.wire_len)?;
-    let identification = match &header {
-        ip::Header::V4(header) => Some(header.identification),
-        ip::Header::V6(_) => None,
-    };
-    let (source_port, destination_port, segment) =
-        tcp::parse_cut(kept, len).map_err(|_| Left::Unreadable)?;
-    let (source, destination) = header.addresses();
-    let whole = kept.len() == len;
-    Ok(Packet {
-        time_ns: frame.time_ns,
-        tap: Tap {
-            file: 0,
-            interface: 0,
-        },
-        source: SocketAddr::new(source, source_port),
-        destination: SocketAddr::new(destination, destination_port),
-        segment,
-        identification,
-        cut: kept.len() < usize::from(kept[12] >> 4) * 4,
-        intact: whole.then(|| tcp::verify_checksum(kept, (source, destination))),
-    })
+impl Read for Packet {
+    fn parse(frame: &Frame) -> Result<Self, Left> {
+        let (header, kept, len) =
+            layers::innermost(frame.link, frame.bytes, frame.wire_len, ip::protocol::TCP)?;
+        let identification = match &header {
+            ip::Header::V4(header) => Some(header.identification),
+            ip::Header::V6(_) => None,
+        };
+        let (source_port, destination_port, segment) =
+            tcp::parse_cut(kept, len).map_err(|_| Left::Unreadable)?;
+        let (source, destination) = header.addresses();
+        let whole = kept.len() == len;
+        Ok(Self {
+            time_ns: frame.time_ns,
+            tap: Tap::default(),
+            source: SocketAddr::new(source, source_port),
+            destination: SocketAddr::new(destination, destination_port),
+            segment,
+            identification,
+            cut: kept.len() < usize::from(kept[12] >> 4) * 4,
+            intact: whole.then(|| tcp::verify_checksum(kept, (source, destination))),
+        })
+    }
+
+    fn place(self, time_ns: i64, tap: Tap) -> Self {
+        Self {
+            time_ns,
+            tap,
+            ..self
+        }
+    }
+
+    fn time_ns(&self) -> i64 {
+        self.time_ns
+    }
+
+    fn is_cut(&self) -> bool {
+        self.cut
+    }
 }

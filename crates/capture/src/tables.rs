@@ -15,8 +15,8 @@ use crate::connection::{Connection, Subflow};
 use crate::hosts::Hosts;
 
 /// In place of what a capture does not tell; becomes null.
-const UNKNOWN: u64 = u64::MAX;
-const UNKNOWN_32: u32 = u32::MAX;
+pub const UNKNOWN: u64 = u64::MAX;
+pub const UNKNOWN_32: u32 = u32::MAX;
 
 /// Columns in which [`UNKNOWN`] is null: no segment says how large a sender's window or an application's buffer is.
 const NULLABLE: &[(&str, &[&str])] = &[

@@ -85,8 +85,9 @@ impl Script {
         let options = Options {
             interval_ns: 10_000_000,
             segments: true,
+            ..Options::default()
         };
-        let traced = trace(std::slice::from_ref(&path), options, |_| true);
+        let traced = trace(std::slice::from_ref(&path), &options, |_| true);
         std::fs::remove_file(&path).unwrap();
         traced.unwrap()
     }

@@ -12,21 +12,23 @@ use crate::recording::Recording;
 /// What captures tell: the tables, the time of the last packet, and the rest in JSON. Ctrl-C ends it with what
 /// was read until then.
 #[pyfunction]
-#[pyo3(signature = (paths, interval_ns, segments = false))]
+#[pyo3(signature = (paths, interval_ns, segments = false, keys = String::new()))]
 pub fn trace(
     py: Python<'_>,
     paths: Vec<PathBuf>,
     interval_ns: i64,
     segments: bool,
+    keys: String,
 ) -> PyResult<(Recording, i64, String)> {
     let options = Options {
         interval_ns,
         segments,
+        keys,
     };
     let traced = py
         .detach(|| {
             guarded(|| {
-                polypath_capture::trace(&paths, options, |_| {
+                polypath_capture::trace(&paths, &options, |_| {
                     Python::attach(|py| py.check_signals()).is_ok()
                 })
             })

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -28,23 +29,34 @@ def trace(
     directory: OutFolder = None,
     plot: Annotated[bool, typer.Option("--plot", help="Record every segment and draw plots; needs --out.")] = False,
     as_json: AsJson = False,
+    keys: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--keys",
+            metavar="FILE",
+            show_default=False,
+            help="A key log of TLS, to open packets of QUIC (repeatable); left out, the one that SSLKEYLOGFILE names.",
+        ),
+    ] = None,
     interval: Annotated[str, typer.Option(metavar="TIME", help="Time between samples, e.g. '10 ms'.")] = "100 ms",
 ) -> int:
     """Read captures of real traffic, and show its connections as `run` shows a run's.
 
-    TCP and Multipath TCP of versions 0 and 1, in pcap or pcapng files of tcpdump, Wireshark or `run --pcap`. Files of
-    the same traffic from several interfaces or hosts are taken together.
+    TCP, Multipath TCP of versions 0 and 1, and QUIC, in pcap or pcapng files of tcpdump, Wireshark or `run --pcap`.
+    Files of the same traffic from several interfaces or hosts are taken together. QUIC shows its datagrams by path, and
+    its packets where the secrets are in the capture or in a key log.
 
     Examples: `polypath trace phone.pcap`, `polypath trace client.pcapng server.pcapng --out results --plot`.
     """
     if plot and directory is None:
         raise InputError("--plot needs --out DIR to write to")
     interval_ns = _interval(interval)
+    logs = keys or _logged()
     if directory is None:
-        traced = read(files, interval_ns=interval_ns)
+        traced = read(files, interval_ns=interval_ns, keys=logs)
     else:
-        with folder.claim(directory, folder.RUN, files) as held:
-            traced = read(files, interval_ns=interval_ns, segments=plot)
+        with folder.claim(directory, folder.RUN, [*files, *logs]) as held:
+            traced = read(files, interval_ns=interval_ns, segments=plot, keys=logs)
             output.save(traced.recording, None, held, held.stage())
             if plot and not traced.recording.metadata.interrupted:
                 with output.figures_last(held.shown):
@@ -58,6 +70,12 @@ def trace(
     if directory is not None:
         err.print(f"results in {directory}", markup=False)
     return INTERRUPTED if traced.recording.metadata.interrupted else DONE
+
+
+def _logged() -> list[Path]:
+    """The key log that programs on this machine write, if there is one."""
+    file = Path(os.environ.get("SSLKEYLOGFILE", ""))
+    return [file] if file.is_file() else []
 
 
 def _interval(text: str) -> int:

@@ -16,7 +16,7 @@ from polypath.scenario import Scenario
 from polypath.twin import counted
 from polypath.twin.estimate import Value
 from polypath.twin.fit import Fitter, Seen, Trial, fit, rtt_p95_s
-from polypath.twin.network import Network, Path, network
+from polypath.twin.network import TRANSPORTS, Network, Path, network
 from polypath.twin.observed import Place
 from polypath.twin.pattern import Pattern, pattern
 from polypath.twin.text import Choice, written
@@ -119,7 +119,13 @@ def make(files: Sequence[File], connection: str | None = None, told: Told | None
 
 
 def _nothing(recording: Recording, connection: str | None, files: Sequence[File]) -> CaptureError:
-    names = recording.table("connection_ends")["name"].to_list()
+    ends = recording.table("connection_ends")
+    names = ends.filter(ends["transport"].is_in(TRANSPORTS))["name"].to_list()
+    if len(names) < ends.height and (connection not in names):
+        what = f"connection '{connection}'" if connection else "what it has"
+        there = f"; of TCP there is {', '.join(names[:8])}" if names else ""
+        if connection is None or connection in ends["name"].to_list():
+            return CaptureError(f"{files[0]}: {what} is over QUIC, and a twin is made of TCP{there}")
     if connection is not None and names:
         return CaptureError(f"{files[0]}: no connection '{connection}' with data; there is {', '.join(names[:8])}")
     return CaptureError(f"{files[0]}: no connection with data")

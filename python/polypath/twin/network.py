@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,10 @@ from polypath.twin.observed import Way, ways
 
 #: A window that stays within this part of its largest stays the same; arrivals of this part of it are near it.
 _SAME, _NEAR = 0.75, 0.7
+
+
+#: Of which a twin can be made.
+TRANSPORTS: Final = ("tcp", "mptcp", "fallback")
 
 
 @dataclass(frozen=True)
@@ -82,12 +86,13 @@ class Network:
 
 
 def network(recording: Recording, connection: str | None, *, both_ends: bool) -> Network | None:
-    """Of the connection of this name, or of most bytes; None if there is none with data."""
+    """Of the connection of this name, or of most bytes; None if there is none of TCP with data."""
     ends = recording.tables["connection_ends"].with_columns(
         bytes=pl.col("client_received_bytes") + pl.col("server_received_bytes")
     )
     chosen = ends if connection is None else ends.filter(pl.col("name") == connection)
-    chosen = chosen.filter(pl.col("bytes") > 0).sort("bytes", descending=True)
+    chosen = chosen.filter((pl.col("bytes") > 0) & pl.col("transport").is_in(TRANSPORTS))
+    chosen = chosen.sort("bytes", descending=True)
     if chosen.is_empty():
         return None
     row = chosen.row(0, named=True)

@@ -27,7 +27,10 @@ def twin(
     ],
     connection: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The connection, as `polypath trace` names it. Left out: of most bytes."),
+        typer.Option(
+            metavar="NAME|N",
+            help="The connection, as `polypath trace` names it or by its place there, from 1. Left out: of most bytes.",
+        ),
     ] = None,
     out_file: OutFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print values, intervals and the scenario as JSON.")] = False,

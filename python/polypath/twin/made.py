@@ -12,6 +12,7 @@ import numpy as np
 from polypath import capture
 from polypath.capture import CaptureError
 from polypath.results import Recording
+from polypath.results.phrases import counted as counted_of
 from polypath.scenario import Scenario
 from polypath.twin import counted
 from polypath.twin.estimate import Value
@@ -177,8 +178,10 @@ def _rtt(of: Seen, part: float) -> float | None:
 
 def _notes(found: Network) -> Iterator[str]:
     if found.other_bytes:
-        others = f"other connections, {found.other_bytes / 1e6:.4g} MB, are left out"
-        yield f"{others}; a rate is what they left to {found.name}"
+        others = (
+            f"{counted_of(len(found.chosen_of) - 1, 'other connection')}, {found.other_bytes / 1e6:.4g} MB, left out"
+        )
+        yield f"{found.name} is taken, {others}: a rate is what they left to it; --connection takes another"
     sources = {path.source for path in found.paths}
     if 1 < len(sources) < len(found.paths):
         yield "paths share addresses, and perhaps links; in the twin each has a link of its own"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 
 from polypath.results import Recording
 from polypath.twin.estimate import Estimate, estimate
+from polypath.twin.habits import Habits, habits
 from polypath.twin.observed import Way, ways
 
 #: A window that stays within this part of its largest stays the same; arrivals of this part of it are near it.
@@ -61,6 +62,10 @@ class Network:
     other_bytes: int
     #: Of the window that the receiver of most bytes offered: the least and the most of nearly all samples.
     window_bytes: tuple[int, int] | None
+    #: By side; empty where packets were not seen.
+    habits: Mapping[str, Habits] = field(default_factory=dict)
+    #: Connections among which this one was taken, by name and bytes.
+    chosen_of: Sequence[tuple[str, int]] = ()
 
     @property
     def fixed_window(self) -> int | None:
@@ -86,11 +91,11 @@ class Network:
 
 
 def network(recording: Recording, connection: str | None, *, both_ends: bool) -> Network | None:
-    """Of the connection of this name, or of most bytes; None if there is none of TCP with data."""
+    """Of the connection of this name or number, or of most bytes; None if there is none of TCP with data."""
     ends = recording.tables["connection_ends"].with_columns(
         bytes=pl.col("client_received_bytes") + pl.col("server_received_bytes")
     )
-    chosen = ends if connection is None else ends.filter(pl.col("name") == connection)
+    chosen = ends if connection is None else ends.filter(_named(ends, connection))
     chosen = chosen.filter((pl.col("bytes") > 0) & pl.col("transport").is_in(TRANSPORTS))
     chosen = chosen.sort("bytes", descending=True)
     if chosen.is_empty():
@@ -98,7 +103,22 @@ def network(recording: Recording, connection: str | None, *, both_ends: bool) ->
     row = chosen.row(0, named=True)
     mine = [way for way in ways(recording, both_ends=both_ends) if way.connection == row["connection"]]
     paths = tuple(_paths(recording, mine))
-    return Network(row, row["name"], paths, int(ends["bytes"].sum() - row["bytes"]), _window(recording, row))
+    return Network(
+        row,
+        row["name"],
+        paths,
+        int(ends["bytes"].sum() - row["bytes"]),
+        _window(recording, row),
+        habits(recording, row["connection"], mine),
+        ends.filter(pl.col("bytes") > 0).select("name", "bytes").rows(),
+    )
+
+
+def _named(ends: pl.DataFrame, connection: str) -> pl.Expr:
+    """By its name, or by its number in the order in which connections began, from 1."""
+    if connection.isdecimal() and connection not in ends["name"].to_list():
+        return pl.col("connection") == int(connection) - 1
+    return pl.col("name") == connection
 
 
 def _window(recording: Recording, row: Mapping[str, Any]) -> tuple[int, int] | None:

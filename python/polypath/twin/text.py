@@ -55,7 +55,11 @@ def _lines(network: Network, pattern: Pattern, choice: Choice, seconds: float, s
         yield from _line("receive_buffer", f'"{choice.receive_buffer} B"', said.get("receive_buffer", ""))
     if len(network.paths) > 1:
         yield 'path_manager = "fullmesh"'
-    yield from ("", "[host.client]", "[host.server]")
+    yield ""
+    for side in ("client", "server"):
+        yield f"[host.{side}]"
+        if side in network.habits:
+            yield from network.habits[side].lines()
     if not _is_isolated(network.paths):
         yield "[router.r]"
     for path in network.paths:

@@ -8,8 +8,9 @@ from typing import Final
 import pytest
 
 from polypath import engines, labs
+from polypath.cli import jobs
 from polypath.engines import Options
-from polypath.results import Recording, account, metrics
+from polypath.results import Recording, account, metrics, reasons
 from polypath.results.account import Account
 from polypath.results.metrics import SECOND
 from polypath.scenario import Scenario
@@ -100,6 +101,25 @@ def test_a_link_that_is_down_could_have_carried_its_rate() -> None:
     found = kept(ran(WIFI_LTE + outage), "get")
     assert found.capacity_bytes == pytest.approx(20 * 50e6 / 8, abs=ROUNDING)
     assert charged(found, "down", "lte") == pytest.approx(15 * 20e6 / 8, rel=0.01)
+
+
+def test_a_link_that_never_comes_up_does_not_count() -> None:
+    down = WIFI_LTE.replace("[link.lte]", "[link.lte]\nup = false")
+    found = kept(ran(down), "get")
+    assert found.capacity_bytes == pytest.approx(20 * 30e6 / 8, abs=ROUNDING)
+    assert {each.path for each in found.charges} == {"wifi"}
+    later = kept(ran(down + '\n[[event]]\nat = "15 s"\nlink = "lte"\nup = true\n'), "get")
+    assert later.capacity_bytes == pytest.approx(20 * 50e6 / 8, abs=ROUNDING)
+    assert charged(later, "down", "lte") == pytest.approx(15 * 20e6 / 8, rel=0.02)
+
+
+def test_a_subflow_that_was_reset_is_not_just_closed() -> None:
+    (job,) = jobs.of_target("failover", ["nat-forgets"], ['duration="75 s"'], None)
+    recording = engines.get("sim").run(job.plan, Options(account=True))
+    charges = kept(recording, "transfer").charges
+    closed = next(each for each in charges if each.cause == "closed")
+    assert (closed.path, closed.reset) == ("path1", True)
+    assert reasons.sentence(closed) == "The subflow over path1 was reset"
 
 
 def test_a_rate_that_changes_is_counted_as_it_changes() -> None:

@@ -88,6 +88,14 @@ def test_an_account_changes_nothing_else_and_its_remedy_runs_on_the_kernel() -> 
     assert trial.gained_bytes > trial.case.bytes / 2
 
 
+@pytest.mark.usefixtures("kernel")
+def test_a_link_that_never_comes_up_does_not_count() -> None:
+    scenario = planted(PLANTS["random loss"], "mptcp")
+    scenario = scenario.with_settings(["link.path1.up=false"])
+    kept = explained(LinuxEngine().run(scenario.plan(), Options(account=True)))
+    assert {each.path for each in kept.charges} == {"path0"}
+
+
 def test_a_total_is_straight_between_samples_and_still_behind_them() -> None:
     total = Total([(10, 100.0), (20, 300.0), (20, 310.0)])
     assert [total.at(time) for time in (0, 10, 15, 20, 99)] == [0.0, 100.0, 205.0, 310.0, 310.0]

@@ -7,9 +7,11 @@ use rustc_hash::FxHashMap;
 use crate::connection::Connection;
 use crate::figures::Figures;
 use crate::table::TableError;
+use crate::uplinks::uplink;
 
 /// What reached the receiver for the first time; it is no cause.
 const DELIVERED: &str = "delivered";
+const CLOSED: &str = "closed";
 
 /// What one cause cost on one of the links that bound a connection.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +27,8 @@ pub struct Charge {
     pub head: Option<String>,
     /// When the sampling interval began in which it cost most.
     pub worst_ns: i64,
+    /// A subflow over the link was reset, which says more than that it is closed.
+    pub reset: bool,
 }
 
 /// `capacity_bytes` is `delivered_bytes` and the bytes of all charges, exactly.
@@ -72,6 +76,7 @@ impl Figures {
             Some(link) => link.name.clone(),
             None => format!("link {number}"),
         };
+        let reset = self.reset_links(of)?;
         let (mut charges, mut delivered_bytes) = (Vec::new(), 0);
         for ((number, _, cause, at, head), course) in courses {
             let before = course.partition_point(|(time, _)| *time <= since_ns);
@@ -84,9 +89,11 @@ impl Figures {
                 delivered_bytes += bytes;
                 continue;
             }
+            let path = link(number);
             charges.push(Charge {
                 cause: cause.to_owned(),
-                path: link(number),
+                reset: cause == CLOSED && reset.contains(&path),
+                path,
                 bytes,
                 at: at.map(link),
                 head: head.and_then(|head| labels.get(&head).cloned()),
@@ -105,6 +112,23 @@ impl Figures {
             since_ns: since_ns.max(of.start_ns),
             until_ns: last_ns,
         }))
+    }
+
+    /// The names of the client's links over which a subflow was reset.
+    fn reset_links(&self, of: &Connection) -> Result<Vec<String>, TableError> {
+        let events = self.table("events");
+        let kinds = events.texts("kind")?;
+        let (connections, numbers) = (events.integers("connection")?, events.integers("subflow")?);
+        let was_reset = |number: i64| {
+            (0..kinds.len()).any(|row| {
+                kinds[row] == "reset" && connections[row] == of.id && numbers[row] == Some(number)
+            })
+        };
+        let subflows = self.subflows(of)?;
+        let lanes = subflows.iter().filter(|subflow| was_reset(subflow.id));
+        Ok(lanes
+            .map(|subflow| uplink(self.plan(), of, &subflow.interface).to_owned())
+            .collect())
     }
 
     /// By what a row adds to, in the order of first appearance.

@@ -3,7 +3,7 @@
 use crate::account::Charge;
 
 /// A cause: its name, what it is called in a table, and what happened. In the sentence `{path}` and `{at}` are the charge's
-/// links; `{behind}` tells of the data at the head, if there is some.
+/// links; `{behind}` tells of the data at the head, if there is some, `{closed}` how a subflow ended.
 struct Reason {
     name: &'static str,
     title: &'static str,
@@ -47,12 +47,12 @@ const REASONS: &[Reason] = &[
     reason(
         "others",
         "other traffic",
-        "link {path} carried the packets of others",
+        "data waited behind the packets of others on {path}",
     ),
     reason(
         "shared",
         "others' part",
-        "others wanted their part of what {path} had left",
+        "others wanted more of {path}, too, which gives them their part of the time in which it idled",
     ),
     reason(
         "under-way",
@@ -73,7 +73,7 @@ const REASONS: &[Reason] = &[
     reason(
         "closed",
         "subflow closed",
-        "the subflow over {path} was closed",
+        "the subflow over {path} was {closed}",
     ),
     reason(
         "failed",
@@ -195,6 +195,7 @@ impl Charge {
             .sentence
             .replace("{path}", &self.path)
             .replace("{at}", self.at.as_deref().unwrap_or("a link"))
+            .replace("{closed}", if self.reset { "reset" } else { "closed" })
             .replace("{behind}", &behind);
         let mut letters = text.chars();
         let first = letters.next().map(|letter| letter.to_uppercase());
@@ -214,6 +215,7 @@ mod tests {
             at: at.map(str::to_owned),
             head: head.map(str::to_owned),
             worst_ns: 0,
+            reset: false,
         }
     }
 
@@ -229,6 +231,17 @@ mod tests {
             far.sentence(),
             "The window on lte was short after server had lost packets at random"
         );
+    }
+
+    #[test]
+    fn a_reset_is_not_just_an_end() {
+        let closed = charge("closed", None, None);
+        assert_eq!(closed.sentence(), "The subflow over lte was closed");
+        let reset = Charge {
+            reset: true,
+            ..closed
+        };
+        assert_eq!(reset.sentence(), "The subflow over lte was reset");
     }
 
     #[test]

@@ -138,6 +138,7 @@ pub struct ChargeOf {
     at: Option<String>,
     head: Option<String>,
     worst_ns: i64,
+    reset: bool,
 }
 
 impl From<Charge> for ChargeOf {
@@ -149,6 +150,7 @@ impl From<Charge> for ChargeOf {
             at: of.at,
             head: of.head,
             worst_ns: of.worst_ns,
+            reset: of.reset,
         }
     }
 }
@@ -162,6 +164,7 @@ impl From<ChargeOf> for Charge {
             at: of.at,
             head: of.head,
             worst_ns: of.worst_ns,
+            reset: of.reset,
         }
     }
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from polypath import labs
 from polypath.cli.brought import Brought
@@ -77,7 +79,17 @@ class Job:
         if self.varies:
             names = ", ".join(f"'{axis.name}'" for axis in self.scenario.axes)
             them = "it" if len(self.scenario.axes) == 1 else "them"
-            raise InputError(f"{self.name} varies {names}; this command works on one run: fix {them} with --set")
+            first = " ".join(
+                f"--set '{path}={_text(value)}'"
+                for place in self.points[0].combination
+                for path, value in place.settings.items()
+            )
+            raise InputError(f"{self.name} varies {names}; this command works on one run: fix {them}, as with {first}")
+
+
+def _text(value: Any) -> str:
+    """As it is written behind --set."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def only(found: Sequence[Job], why: str) -> Job:

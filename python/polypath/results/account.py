@@ -35,6 +35,8 @@ class Charge:
     head: str | None
     #: When the sampling interval began in which it cost most.
     worst_ns: int
+    #: A subflow over the link was reset, which says more than that it is closed.
+    reset: bool = False
 
 
 @dataclass(frozen=True)

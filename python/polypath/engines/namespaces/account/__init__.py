@@ -83,7 +83,7 @@ def _sender(network: Network, told: Told, side: str, ends: Row, subflows: Sequen
         header_bytes=_IP_HEADER[family] + _TCP_HEADER + (_DSS if multipath else 0),
         samples=told.log[side].connections,
         subflows=[_ends(network, told, side, row, end_ns) for row in subflows],
-        ways=[way for pair in dict.fromkeys(pairs) if (way := _way(network, side, *pair))],
+        ways=[way for pair in dict.fromkeys(pairs) if (way := _way(network, side, *pair)) and network.is_there(way)],
     )
 
 

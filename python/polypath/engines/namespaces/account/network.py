@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from polypath.engines.namespaces.account.totals import Total
@@ -33,7 +33,9 @@ class Network:
         self.plan = plan
         self.routing = Routing(plan)
         self._rates = rates
-        self._down = _without_carrier(plan)
+        #: Later than everything.
+        self._end_ns = int(plan["duration_ns"]) + 1
+        self._down = _without_carrier(plan, self._end_ns)
         own: dict[Hop, list[Row]] = defaultdict(list)
         for row in links:
             own[Hop(row["link"], row["direction"])].append(row)
@@ -63,6 +65,11 @@ class Network:
     def down(self, hop: Hop, time: int) -> bool:
         return any(since <= time < until for since, until in self._down[hop.link])
 
+    def is_there(self, way: Iterable[Hop]) -> bool:
+        """Whether no link of a way is down throughout: such a one the scenario has left out."""
+        throughout = (0, self._end_ns)
+        return not any(self._down[hop.link] == [throughout] for hop in way)
+
     def changes(self) -> Iterator[int]:
         """When a link goes down or comes up."""
         for spans in self._down.values():
@@ -73,9 +80,8 @@ class Network:
         return self.routing.narrowest(ways)
 
 
-def _without_carrier(plan: Mapping[str, Any]) -> Mapping[int, list[tuple[int, int]]]:
+def _without_carrier(plan: Mapping[str, Any], for_ever: int) -> Mapping[int, list[tuple[int, int]]]:
     """For each link, when it was down or an interface at one of its ends was."""
-    for_ever = int(plan["duration_ns"]) + 1
     found: dict[int, list[tuple[int, int]]] = {number: [] for number in range(len(plan["links"]))}
     reasons: dict[int, dict[object, int]] = {
         number: {"link": 0} if not (link["forward"]["up"] and link["backward"]["up"]) else {}

@@ -26,6 +26,16 @@ impl Socket {
         }
     }
 
+    /// An acknowledgement arrived while nothing is in flight: what a cork holds waits once more from then on (`tcp_ack_probe`,
+    /// `tcp_data_snd_check`).
+    #[cold]
+    pub(super) fn hold_again(&mut self, shared: &Shared) {
+        if self.corked(shared) {
+            self.timers.stop_retransmission();
+            self.hold(shared);
+        }
+    }
+
     /// What waits here leaves when its timer says so.
     pub(crate) fn tries_again(&self) -> bool {
         self.timers.pending == Pending::Probe

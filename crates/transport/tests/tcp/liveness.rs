@@ -5,7 +5,7 @@
 //! | off by default | `a_socket_is_silent_by_default` |
 //! | a probe below the window after the idle time, then at intervals, then a reset | `an_idle_peer_is_probed_and_given_up` |
 //! | an answer starts the idle time anew | `an_answer_is_life` |
-//! | what is in flight has its own timer | `data_in_flight_puts_probes_off` |
+//! | what is in flight has its own timer | `data_in_flight_puts_probes_off`, `a_corked_rest_puts_probes_off` |
 //! | the user timeout in place of the number of probes | `the_user_timeout_ends_keepalive` |
 //! | the user timeout counts from the first retransmission | `the_user_timeout_ends_retransmission` |
 //! | of a SYN from the first one | `the_user_timeout_ends_an_attempt` |
@@ -103,6 +103,26 @@ fn data_in_flight_puts_probes_off() {
     script.run_for(60 * SECOND);
     assert_eq!(script.counter(Mib::TcpExtTCPKeepAlive), 0);
     assert!(script.counter(Mib::TcpExtTCPTimeouts) > 5);
+}
+
+/// Linux `tcp_keepalive_timer` asks for the write queue: else the probes' answers would hold back a corked rest for good.
+#[test]
+fn a_corked_rest_puts_probes_off() {
+    let config = Config {
+        keepalive: Some(Keepalive {
+            time: 150 * MS,
+            interval: 100 * MS,
+            probes: 9,
+        }),
+        cork: true,
+        ..tcp()
+    };
+    let mut script = Script::connected(&config, Peer::default(), 100 * MS);
+    script.inject(script.ack(1));
+    script.write(100);
+    script.run_for(300 * MS);
+    script.expect_data(1, 100);
+    assert_eq!(script.counter(Mib::TcpExtTCPKeepAlive), 0);
 }
 
 #[test]

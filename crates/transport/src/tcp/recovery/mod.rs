@@ -209,6 +209,10 @@ impl Socket {
     pub(crate) fn on_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
         self.heard_at = cx.shared.now;
         if self.says_nothing_new(segment) {
+            // Header prediction passes over `tcp_ack` where there are timestamps at most.
+            if self.tries_again() && segment.dss.is_some() {
+                self.hold_again(cx.shared);
+            }
             self.publish_sent(&mut cx.path);
         } else {
             self.on_news(cx, segment);
@@ -269,6 +273,9 @@ impl Socket {
                 cx.shared.event(EventKind::Recovered(cx.path.index));
             }
         } else {
+            if self.tries_again() {
+                self.hold_again(cx.shared);
+            }
             delivery.duplicate = segment.seq_len() == 0 && !window_changed;
             if !self.negotiated.sack && delivery.duplicate && self.counts_duplicates() {
                 self.recovery.sacked = (self.recovery.sacked + 1).min(self.sent.len() as u32 - 1);

@@ -589,6 +589,7 @@ impl Connection {
 
     fn on_fin(&mut self, subflow: usize, segment: &Segment) {
         let socket = &mut self.subflows[subflow].socket;
+        let open = !socket.peer_finished();
         if segment.flags.contains(Flags::FIN) {
             if socket.peer_finished() {
                 socket.repeated_fin(&mut self.shared);
@@ -601,6 +602,10 @@ impl Connection {
             }
         } else {
             socket.advance_fin(&mut self.shared);
+        }
+        if open && socket.peer_finished() && socket.closing() {
+            // An acknowledgement by itself, before whatever is still to be sent (Linux `tcp_fin`).
+            self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
         if self.session.multipath.is_none()
             && self.subflows[subflow].socket.peer_finished()

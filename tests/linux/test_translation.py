@@ -335,7 +335,7 @@ def test_where_nothing_is_opened_events_find_endpoints_without_a_task(
     _, first, *_ = files[f"mptcp-n{node}.batch"].splitlines()
     address = plan["nodes"][node]["interfaces"][0]["addresses"][0]
     assert first == f"mptcp endpoint add {address} id 1 dev eth0"
-    assert files["event-0.batch"] == "mptcp endpoint change id 1 backup\n"
+    assert files["event-0.batch"] == "mptcp endpoint change id 1 backup nofullmesh\n"
 
 
 def test_endpoints_are_added_in_their_order_with_flags_and_port(scenario: Callable[..., Scenario]) -> None:

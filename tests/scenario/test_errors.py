@@ -119,7 +119,7 @@ def complaint(text: str) -> str:
         ),
         ('link = "path0"', 'link = "path9"', "39: unknown link 'path9'; did you mean 'path1'?"),
         ('link = "path0"', 'interface = "client:eth5"', "40: 'loss' is nothing that changes of an interface"),
-        ('link = "path0"', "", "37: an event is of either a 'link', an 'interface' or a 'switch'"),
+        ('link = "path0"', "", "37: an event is of either a 'link', an 'interface', a 'host' or a 'switch'"),
         ('loss = "100 %"', "", "37: the event changes nothing; give one of rate, delay, loss, queue, up"),
         ('loss = "1 %"', 'loss = "200 %"', "27: link.path1.loss: a share cannot be more than 100 %: '200 %'"),
         (

@@ -144,7 +144,14 @@ fn schedule<B: Clone>(
                 vec![(out, sender), (into, receiver)]
             })
         }
+        Action::Flush { node } => {
+            return (interfaces.get(*node).map(|_| ()))
+                .ok_or_else(|| PlanError::missing(&*place, "node", *node));
+        }
         Action::Priority {
+            node, interface, ..
+        }
+        | Action::FullMesh {
             node, interface, ..
         } => {
             let own = interfaces

@@ -110,6 +110,20 @@ impl Carrier {
         either!(self, it => it.set_backup(address, backup, now));
     }
 
+    /// Over QUIC there are no endpoints.
+    pub fn set_fullmesh(&mut self, address: IpAddr, fullmesh: bool, now: Nanos) {
+        if let Self::Tcp(connection) = self {
+            connection.set_fullmesh(address, fullmesh, now);
+        }
+    }
+
+    /// Over QUIC there are no endpoints.
+    pub fn flush_endpoints(&mut self, of: &[IpAddr], now: Nanos) {
+        if let Self::Tcp(connection) = self {
+            connection.flush_endpoints(of, now);
+        }
+    }
+
     /// Moves paths of a client of QUIC from one of its addresses to another; no other has such.
     pub fn migrate(&mut self, from: IpAddr, to: IpAddr, now: Nanos) {
         if let Self::Quic(connection) = self {

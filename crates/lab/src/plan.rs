@@ -423,6 +423,15 @@ pub enum Action {
         interface: usize,
         backup: bool,
     },
+    /// Gives the endpoints of an interface's addresses flag `fullmesh` or takes it away (`ip mptcp endpoint change`).
+    #[serde(rename = "fullmesh")]
+    FullMesh {
+        node: usize,
+        interface: usize,
+        fullmesh: bool,
+    },
+    /// The host's path manager forgets all of its endpoints (`ip mptcp endpoint flush`).
+    Flush { node: usize },
     /// Moves the paths of a host's clients of QUIC from an interface to another one of the host (RFC 9000 section 9.2).
     Migrate {
         node: usize,

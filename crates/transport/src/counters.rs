@@ -87,6 +87,7 @@ mib! {
     MPTcpExtAddAddrTx "ADD_ADDR sent"
     MPTcpExtEchoAdd "ADD_ADDR echo received"
     MPTcpExtEchoAddTx "ADD_ADDR echo sent"
+    MPTcpExtAddAddrTxDrop "ADD_ADDR without room for it"
     MPTcpExtAddAddrDrop "ADD_ADDR refused"
     MPTcpExtRmAddr "REMOVE_ADDR received"
     MPTcpExtRmAddrTx "REMOVE_ADDR sent"

@@ -235,11 +235,13 @@ def _event(plan: Plan, event: Plan) -> tuple[str, str]:
             if action[key] is not None
         ]
         changes += [_model(key, action[key]) for key in ("loss", "queue") if action[key] is not None]
+    elif action["kind"] == "flush":
+        what, changes = f"host {plan['nodes'][action['node']]['name']}", ["endpoints flushed"]
     else:
         node = plan["nodes"][action["node"]]
         what = f"interface {node['name']}:{node['interfaces'][action['interface']]['name']}"
         changes = [f"migrates to {node['interfaces'][action['to']]['name']}"] if action["kind"] == "migrate" else []
-        changes += ["backup" if action["backup"] else "no backup"] if action["kind"] == "priority" else []
+        changes += [flag if action[flag] else f"no {flag}" for flag in ("backup", "fullmesh") if flag in action]
     up = action.get("up")
     changes += [] if up is None else ["up" if up else "down"]
     return TIME.shown(event["at_ns"]), f"{what}: {', '.join(changes)}"

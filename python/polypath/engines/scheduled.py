@@ -30,6 +30,9 @@ def _rows(plan: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {**row, "kind": "link-changed", "link": action["link"], "detail": detail}
             continue
         node = plan["nodes"][action["node"]]
+        if action["kind"] == "flush":
+            yield {**row, "kind": "interface-changed", "host": node["name"], "detail": "endpoints flushed"}
+            continue
         names = [interface["name"] for interface in node["interfaces"]]
         detail = f"{names[action['interface']]} {_state(action, names)}"
         yield {**row, "kind": "interface-changed", "host": node["name"], "detail": detail}
@@ -40,6 +43,8 @@ def _state(action: Mapping[str, Any], names: Sequence[str]) -> str:
         return f"migrates to {names[action['to']]}"
     if action["kind"] == "interface":
         return "up" if action["up"] else "down"
+    if action["kind"] == "fullmesh":
+        return "fullmesh" if action["fullmesh"] else "no fullmesh"
     return "backup" if action["backup"] else "normal"
 
 

@@ -263,11 +263,13 @@ class _Writer:
         if kind == "link":
             link = self.links[action.pop("link")]["name"]
             return {**at, "link": link, **_fields(action)}
-        where = self._end(action)
         node = self.nodes[action["node"]]
+        if kind == "flush":
+            return {**at, "host": node["name"], "flush_endpoints": True}
+        where = self._end(action)
         if kind == "migrate":
             return {**at, "interface": where, "migrate_to": node["interfaces"][action["to"]]["name"]}
-        change = "backup" if kind == "priority" else "up"
+        change = {"priority": "backup", "interface": "up", "fullmesh": "fullmesh"}[kind]
         return {**at, "interface": where, change: action[change]}
 
 

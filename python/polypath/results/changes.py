@@ -55,12 +55,16 @@ def _text(plan: Mapping[str, Any], action: Mapping[str, Any]) -> str:
         way = "" if action["direction"] == "both" else f" {action['direction']}"
         return f"{plan['links'][action['link']]['name']}{way}: {', '.join(_of_a_link(action))}"
     node = plan["nodes"][action["node"]]
+    if action["kind"] == "flush":
+        return f"{node['name']}: endpoints flushed"
     names = [interface["name"] for interface in node["interfaces"]]
     name = f"{node['name']} {names[action['interface']]}"
     if action["kind"] == "migrate":
         return f"{name}: migrates to {names[action['to']]}"
     if action["kind"] == "interface":
         return f"{name}: {'up' if action['up'] else 'down'}"
+    if action["kind"] == "fullmesh":
+        return f"{name}: {'fullmesh' if action['fullmesh'] else 'no fullmesh'}"
     return f"{name}: {'backup' if action['backup'] else 'normal'}"
 
 

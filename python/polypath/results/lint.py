@@ -129,7 +129,9 @@ def _events(plan: Mapping[str, Any], idle: Sequence[int]) -> Iterator[str]:
         if last is not None and event["at_ns"] >= last:
             until = f"the last application sends until {last / SECOND:g} s, and the run ends with it"
             yield f"{at} may not happen: {until}"
-        link = action["link"] if action["kind"] == "link" else _link_at(plan, action["node"], action["interface"])
+        link = action.get("link")
+        if "interface" in action:
+            link = _link_at(plan, action["node"], action["interface"])
         if link in idle:
             yield f"{at} has no effect: link '{plan['links'][link]['name']}' stays idle"
 

@@ -197,26 +197,29 @@ def _event_times(tables: Tables) -> Iterator[Problem]:
 
 
 _LINK_CHANGES = ("rate", "delay", "loss", "queue", "up")
-_INTERFACE_CHANGES = ("up", "backup", "migrate_to")
+_INTERFACE_CHANGES = ("up", "backup", "fullmesh", "migrate_to")
+_HOST_CHANGES = ("flush_endpoints",)
 _SWITCH_CHANGES = ("up",)
 
 
 def _given(event: Event) -> list[str]:
-    changes = dict.fromkeys(_LINK_CHANGES + _INTERFACE_CHANGES)
+    changes = dict.fromkeys(_LINK_CHANGES + _INTERFACE_CHANGES + _HOST_CHANGES)
     return [name for name in changes if getattr(event, name) is not None]
 
 
 def _events(tables: Tables) -> Iterator[Problem]:
     for index, event in enumerate(tables.event):
         path = ("event", index)
-        if sum(each is not None for each in (event.link, event.interface, event.switch)) != 1:
-            yield Problem(path, "an event is of either a 'link', an 'interface' or a 'switch'")
+        if sum(each is not None for each in (event.link, event.interface, event.host, event.switch)) != 1:
+            yield Problem(path, "an event is of either a 'link', an 'interface', a 'host' or a 'switch'")
             continue
         allowed: tuple[str, ...]
         if event.link is not None:
             allowed, what = _LINK_CHANGES, "a link"
         elif event.interface is not None:
             allowed, what = _INTERFACE_CHANGES, "an interface"
+        elif event.host is not None:
+            allowed, what = _HOST_CHANGES, "a host"
         else:
             allowed, what = _SWITCH_CHANGES, "a switch"
         given = _given(event)
@@ -244,6 +247,24 @@ def _events(tables: Tables) -> Iterator[Problem]:
                 yield unknown_at((*path, "interface"), "host", host, tables.host)
             elif not interface:
                 yield Problem((*path, "interface"), f"name an interface of '{host}', such as '{host}:eth0'")
+            elif event.fullmesh is not None:
+                yield from _needs_endpoints(tables, (*path, "fullmesh"), host)
+        if event.host is not None:
+            if event.direction != "both":
+                yield Problem((*path, "direction"), "'direction' is of links, not of hosts")
+            if event.host not in tables.host:
+                yield unknown_at((*path, "host"), "host", event.host, tables.host)
+            elif event.flush_endpoints is not None:
+                yield from _needs_endpoints(tables, (*path, "flush_endpoints"), event.host)
+
+
+def _needs_endpoints(tables: Tables, path: Path, host: str) -> Iterator[Problem]:
+    manager = tables.host[host].path_manager or tables.defaults.path_manager
+    parameters = {} if manager is None else manager.parameters
+    if manager is None or manager.name != "endpoints":
+        yield Problem(path, f"'{path[-1]}' is of hosts with path manager 'endpoints', and '{host}' has another")
+    elif parameters.get("flags") == "none" and not parameters.get("endpoints"):
+        yield Problem(path, f"'{path[-1]}' changes nothing of '{host}', whose addresses have no task: flags = 'none'")
 
 
 def _spread(tables: Tables) -> Iterator[Problem]:

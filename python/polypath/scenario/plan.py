@@ -345,6 +345,8 @@ class _Builder:
             own = [name for name, pair in ends.items() if event.switch in (node for node, _ in pair)]
             change = {"kind": "link", "direction": "both", "up": event.up, **_UNCHANGED}
             return [{**change, "link": self.link[name]} for name in own]
+        if event.host is not None:
+            return [{"kind": "flush", "node": self.node[event.host]}]
         assert event.interface is not None
         end = self._end(event.interface)
         actions: list[dict[str, Any]] = []
@@ -353,6 +355,8 @@ class _Builder:
             actions.append({"kind": "migrate", **end, "to": to})
         if event.backup is not None:
             actions.append({"kind": "priority", **end, "backup": event.backup})
+        if event.fullmesh is not None:
+            actions.append({"kind": "fullmesh", **end, "fullmesh": event.fullmesh})
         if event.up is not None:
             actions.append({"kind": "interface", **end, "up": event.up})
         return actions

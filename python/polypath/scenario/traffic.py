@@ -379,8 +379,8 @@ AnyEntry = Annotated[Application | Command, OneOf(Application, Command)]
 
 
 class Event(Model):
-    """A change at a time: of a link (rate, delay, loss, queue, up), of a host's interface (up, backup, migrate_to), or
-    of a router or switch (up)."""
+    """A change at a time: of a link (rate, delay, loss, queue, up), of a host's interface (up, backup, fullmesh,
+    migrate_to), of a host (flush_endpoints), or of a router or switch (up)."""
 
     at: Time
     """When."""
@@ -398,6 +398,8 @@ class Event(Model):
     """New queue."""
     interface: str | None = None
     """The interface that changes, "client:eth0"; its host is told."""
+    host: str | None = None
+    """The host that changes."""
     switch: str | None = None
     """The router or switch that fails or comes back: all of its links go down or up."""
     up: bool | None = None
@@ -405,6 +407,12 @@ class Event(Model):
     interface loses what arrives while it is down, and the endpoints of its addresses leave the path manager before."""
     backup: bool | None = None
     """Whether the interface's subflows are backups from now on, announced by MP_PRIO (RFC 8684 section 3.3.8)."""
+    fullmesh: bool | None = None
+    """Whether the interface's endpoints have flag fullmesh from now on (ip mptcp endpoint change). Subflows from those
+    that are for subflows end, and others are opened."""
+    flush_endpoints: Literal[True] | None = None
+    """The path manager 'endpoints' of the host has none from now on (ip mptcp endpoint flush): subflows from them end,
+    and announced ones are withdrawn. An interface that goes down and comes back brings its own with it."""
     migrate_to: str | None = None
     """Another interface of the host, "eth1": paths of its clients of QUIC migrate there (RFC 9000 section 9.2)."""
 

@@ -183,11 +183,10 @@ impl Connection {
             repeats,
         };
         match on {
-            Some(subflow) => {
-                if let Some(option) = self.announcement(announced) {
-                    self.send_option_on(subflow, option);
-                }
-            }
+            Some(subflow) => match self.announcement(announced, subflow) {
+                Some(option) => self.send_option_on(subflow, option),
+                None => self.with(subflow, |socket, cx| socket.send_ack(cx)),
+            },
             None => self.announcements.wait(
                 Unsent {
                     announcement: Some(announced),
@@ -198,8 +197,8 @@ impl Connection {
         }
     }
 
-    /// The option that announces an address, which leaves now.
-    fn announcement(&mut self, announced: PendingAddAddr) -> Option<MptcpOption> {
+    /// The option that announces an address, which leaves now on a subflow, unless it has no room there.
+    fn announcement(&mut self, announced: PendingAddAddr, on: usize) -> Option<MptcpOption> {
         let PendingAddAddr {
             id, port, repeats, ..
         } = announced;
@@ -212,6 +211,13 @@ impl Connection {
         let local = addresses.find_local(id).or_else(own_number)?;
         let multipath = self.session.multipath.as_ref()?;
         let address = local.address;
+        let crowded = self.subflows[on].socket.negotiated.timestamps
+            && !self.shared.config.add_addr_v6_port_drop_ts;
+        if crowded && address.is_ipv6() && port.is_some() {
+            self.shared.counters.increment(Mib::MPTcpExtAddAddrTxDrop);
+            self.end_announcement();
+            return None;
+        }
         let hmac = keys::add_addr_hmac(
             multipath.local_key,
             multipath.remote_key,
@@ -257,30 +263,33 @@ impl Connection {
                 if repeated && self.policy.addresses().is_down(own.tuple.local.ip()) {
                     continue;
                 }
-                let lost = self.announcements.take_removal().is_some();
-                (self.shared.counters).add(Mib::MPTcpExtRmAddrTx, lost.into());
+                self.take_removal();
                 continue;
             }
-            let option = if let Some(announced) = self.announcements.take_echo() {
+            let subflow = *subflow;
+            let added = if let Some(announced) = self.announcements.take_echo() {
                 self.shared.counters.increment(Mib::MPTcpExtEchoAddTx);
                 Some(echo(announced))
             } else if let Some(announced) = self.announcements.take_announcement() {
-                self.announcement(announced)
-            } else if let Some(id) = self.announcements.take_removal() {
-                self.shared.counters.increment(Mib::MPTcpExtRmAddrTx);
-                Some(removal(id))
+                self.announcement(announced, subflow)
             } else {
                 None
             };
-            if let Some(option) = option {
+            if let Some(option) = added.or_else(|| self.take_removal()) {
                 put_option(&mut self.shared.out[index].segment, option);
             }
         }
     }
 
-    fn send_counted(&mut self, counter: Mib, option: MptcpOption, subflow: usize) {
-        self.shared.counters.increment(counter);
-        self.send_option_on(subflow, option);
+    /// The option that withdraws what waits for that, which counts as sent.
+    fn take_removal(&mut self) -> Option<MptcpOption> {
+        let ids = self.announcements.take_removal()?;
+        self.count_removal(&ids);
+        Some(removal(ids))
+    }
+
+    fn count_removal(&mut self, ids: &[u8]) {
+        (self.shared.counters).add(Mib::MPTcpExtRmAddrTx, ids.len() as u32);
     }
 
     pub(super) fn repeat_announcements(&mut self) {
@@ -333,7 +342,8 @@ impl Connection {
         match self.carrier() {
             Some(subflow) => {
                 let option = echo((id, address, port));
-                self.send_counted(Mib::MPTcpExtEchoAddTx, option, subflow);
+                self.shared.counters.increment(Mib::MPTcpExtEchoAddTx);
+                self.send_option_on(subflow, option);
             }
             None => self.announcements.wait(
                 Unsent {
@@ -478,7 +488,8 @@ impl Connection {
                 }
                 Departure::UnlessLast | Departure::Withdrawn => self.withdraw(id),
                 Departure::Misnamed => {
-                    self.tell_removed(unused_id(self.policy.addresses().local()), address);
+                    let unknown = unused_id(self.policy.addresses().local());
+                    self.tell_removed(vec![unknown], &[address]);
                     true
                 }
             };
@@ -509,48 +520,107 @@ impl Connection {
         if self.session.multipath.is_none() {
             return;
         }
-        let from =
-            |own: &Subflow| own.tuple.local.ip() == address && own.is_open() && own.is_known();
-        let all = self.subflows.iter().enumerate();
-        let leaving: Vec<usize> = all
-            .filter(|(_, own)| from(own))
-            .map(|(subflow, _)| subflow)
-            .collect();
+        let leaving = self.open_subflows(|own| own.tuple.local.ip() == address);
         let finishes = self.shared.config.profile.finishes_withdrawn_subflows();
         // The kernel's list has the first subflow after its end, too (`mptcp_pm_has_subflow_saddr`).
         let known = id == 0 || self.announcements.known().contains(&id) || !leaving.is_empty();
         self.announcements.remove(id, REPEATS);
         if finishes && known {
-            self.tell_removed(id, address);
+            self.tell_removed(vec![id], &[address]);
         }
-        for &subflow in &leaving {
+        self.end_subflows(&leaving);
+        if !finishes {
+            self.tell_removed(vec![id], &[address]);
+        }
+    }
+
+    /// Subflows end by a choice of the host's (`mptcp_pm_rm_subflow`).
+    fn end_subflows(&mut self, leaving: &[usize]) {
+        for &subflow in leaving {
             self.shared.counters.increment(Mib::MPTcpExtRmSubflow);
-            if finishes {
+            if self.shared.config.profile.finishes_withdrawn_subflows() {
                 self.leave_subflow(subflow, CloseReason::Reset);
             } else {
                 self.reinject(subflow);
                 self.close_subflow(subflow);
             }
         }
-        if !finishes {
-            self.tell_removed(id, address);
-        }
     }
 
-    /// Tells the peer that an address is gone: on a subflow from another one, if any works (`mptcp_pm_addr_send_ack_avoid_list`). While anything waits for
+    /// The subflows that the kernel's list has as open, and that suit.
+    fn open_subflows(&self, suits: impl Fn(&Subflow) -> bool) -> Vec<usize> {
+        let all = self.subflows.iter().enumerate();
+        let open = all.filter(|(_, own)| own.is_open() && own.is_known() && suits(own));
+        open.map(|(subflow, _)| subflow).collect()
+    }
+
+    /// Subflows from `address` lead to every address of the peer's from now on, or to its first alone. Those that are there end, and others are
+    /// opened (`mptcp_pm_nl_fullmesh`).
+    pub fn set_fullmesh(&mut self, address: IpAddr, fullmesh: bool, now: Nanos) {
+        self.shared.now = now;
+        let manager = self.policy.manager_mut().path_manager_mut();
+        let reopens = manager.set_fullmesh(address, fullmesh);
+        let Some(local) = self.policy.addresses_mut().local_at_mut(address) else {
+            return;
+        };
+        if !reopens || !local.up {
+            return;
+        }
+        let local = local.clone();
+        let departure = self.policy.manager().path_manager().departure(&local);
+        if departure != Departure::Misnamed {
+            let leaving = self.open_subflows(|own| own.local_id == local.id);
+            self.end_subflows(&leaving);
+        }
+        self.manage_paths(Occasion::EndpointChanged(local.id));
+        self.push();
+        self.housekeep();
+    }
+
+    /// None of these addresses of the host is an endpoint any more: the peer is told of those that were announced, and subflows from any endpoint
+    /// end, whether the host or a join made it one (`mptcp_pm_flush_addrs_and_subflows`, `mptcp_pm_nl_get_local_id`).
+    pub fn flush_endpoints(&mut self, of: &[IpAddr], now: Nanos) {
+        self.shared.now = now;
+        let manager = self.policy.manager().path_manager();
+        let first = self.policy.addresses().find_local(0).cloned();
+        let unknown = first.is_some_and(|it| manager.departure(&it) != Departure::Withdrawn);
+        let leaving = self.open_subflows(|own| {
+            let at = own.tuple.local;
+            let endpoint = !unknown && manager.ranks(at.ip(), Some(at.port()));
+            of.contains(&at.ip()) && (own.local_id != 0 || endpoint)
+        });
+        let up: Vec<IpAddr> = self.policy.addresses().up().collect();
+        let up: Vec<IpAddr> = up.into_iter().filter(|it| of.contains(it)).collect();
+        let told = self.policy.manager_mut().path_manager_mut().flush(&up);
+        for &id in &told {
+            self.announcements.remove(id, REPEATS);
+        }
+        if !told.is_empty() {
+            self.tell_removed(told, &up);
+        }
+        self.end_subflows(&leaving);
+        self.push();
+        self.housekeep();
+    }
+
+    /// Tells the peer that addresses are gone: on a subflow from another one, if any works (`mptcp_pm_addr_send_ack_avoid_list`). While anything waits for
     /// a subflow nothing is told (`mptcp_pm_remove_addr`).
-    fn tell_removed(&mut self, id: u8, address: IpAddr) {
+    fn tell_removed(&mut self, ids: Vec<u8>, addresses: &[IpAddr]) {
         if self.session.multipath.is_none() || self.announcements.any_unsent() {
             return;
         }
-        let elsewhere = |subflow: &usize| self.subflows[*subflow].tuple.local.ip() != address;
+        let elsewhere =
+            |subflow: &usize| !addresses.contains(&self.subflows[*subflow].tuple.local.ip());
         let mut all = 0..self.subflows.len();
         let subflow = all.find(|subflow| elsewhere(subflow) && self.works(*subflow));
         match subflow.or_else(|| self.carrier()) {
-            Some(subflow) => self.send_counted(Mib::MPTcpExtRmAddrTx, removal(id), subflow),
+            Some(subflow) => {
+                self.count_removal(&ids);
+                self.send_option_on(subflow, removal(ids));
+            }
             None => self.announcements.wait(
                 Unsent {
-                    removal: Some(id),
+                    removal: Some(ids),
                     ..Unsent::default()
                 },
                 self.shared.out.len(),

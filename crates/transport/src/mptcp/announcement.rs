@@ -16,13 +16,13 @@ pub(super) struct PendingAddAddr {
 }
 
 /// What waits for a subflow to leave on, of each kind one (Linux `addr_signal`).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Unsent {
     pub announcement: Option<PendingAddAddr>,
     /// An address of the peer's that it announced.
     pub echo: Option<(u8, IpAddr, Option<u16>)>,
-    /// An id that is gone.
-    pub removal: Option<u8>,
+    /// Ids that are gone.
+    pub removal: Option<Vec<u8>>,
 }
 
 /// What this end has told its peer of its own addresses, and is still to tell.
@@ -96,7 +96,7 @@ impl Announcements {
         self.unsent = Unsent {
             announcement: unsent.announcement.or(self.unsent.announcement),
             echo: unsent.echo.or(self.unsent.echo),
-            removal: unsent.removal.or(self.unsent.removal),
+            removal: unsent.removal.or(self.unsent.removal.take()),
         };
         self.note_waiting();
     }
@@ -118,7 +118,7 @@ impl Announcements {
         announcement
     }
 
-    pub fn take_removal(&mut self) -> Option<u8> {
+    pub fn take_removal(&mut self) -> Option<Vec<u8>> {
         let removal = self.unsent.removal.take();
         self.note_waiting();
         removal
@@ -188,9 +188,7 @@ pub(super) fn echo((address_id, address, port): (u8, IpAddr, Option<u16>)) -> Mp
     }
 }
 
-/// An address is gone.
-pub(super) fn removal(id: u8) -> MptcpOption {
-    MptcpOption::RemoveAddr {
-        address_ids: vec![id],
-    }
+/// Addresses are gone.
+pub(super) fn removal(address_ids: Vec<u8>) -> MptcpOption {
+    MptcpOption::RemoveAddr { address_ids }
 }

@@ -46,6 +46,12 @@ pub struct Pair {
     pub remote: u8,
 }
 
+/// The one that a connection begins with.
+pub(crate) const FIRST: Pair = Pair {
+    local: 0,
+    remote: 0,
+};
+
 /// Why a path manager is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
@@ -63,6 +69,8 @@ pub enum Occasion {
     AddressRemoved { id: u8, closed: bool },
     /// An address of this host came back.
     AddressUp(u8),
+    /// An endpoint of this host became another, and the subflows from it have ended.
+    EndpointChanged(u8),
     /// An address of this host went away; `left`: the connection has closed the subflows from it, as it has others.
     AddressDown { id: u8, left: bool },
 }
@@ -182,6 +190,17 @@ pub trait PathManager: Send {
     /// interface is.
     fn ranks(&self, _address: IpAddr, _port: Option<u16>) -> bool {
         true
+    }
+
+    /// Subflows from an address of the host lead to every address of the peer's from now on, or to its first alone (`ip mptcp endpoint change`).
+    /// True: those that are there end, and others are opened.
+    fn set_fullmesh(&mut self, _of: IpAddr, _fullmesh: bool) -> bool {
+        false
+    }
+
+    /// None of these addresses, which are up, is an endpoint any more (`ip mptcp endpoint flush`). Returns the ids that were announced.
+    fn flush(&mut self, _of: &[IpAddr]) -> Vec<u8> {
+        Vec::new()
     }
 
     /// When it wants to be asked again at the latest, counted as [`PmView::now`]; a time that has come counts for nothing.

@@ -47,6 +47,10 @@ impl Manager {
         &*self.path_manager
     }
 
+    pub fn path_manager_mut(&mut self) -> &mut dyn PathManager {
+        &mut *self.path_manager
+    }
+
     /// It is to be asked at `now`, in its turn.
     pub fn begin(&mut self, now: Nanos) {
         self.occasions.push(Occasion::Turn);

@@ -35,7 +35,7 @@ use crate::accept::Accept;
 use crate::algorithms::Algorithms;
 use crate::host::Egress;
 use crate::path::Path;
-use crate::path_manager::Pair;
+use crate::path_manager::{FIRST, Pair};
 use crate::policy::{Addresses, Policy};
 use crate::scheduler::{self, Rescuer, Scheduler};
 use crate::settings::Config;
@@ -172,11 +172,7 @@ impl Connection {
             random,
             config,
         };
-        let first = Pair {
-            local: 0,
-            remote: 0,
-        };
-        connection.add_path(0, tuple, first)?;
+        connection.add_path(0, tuple, FIRST)?;
         let backup = connection.policy.addresses().is_backup(0);
         connection.paths[0].status_mut().set_local(backup);
         if client {

@@ -249,6 +249,10 @@ settings! {
         /// `linux` (net.mptcp.stale_loss_cnt); 0: after none.
         #[serde(default = "stale_losses")]
         stale_loss_cnt: u32 as Integer.at_most(1000).only(TCP).seldom() = 4,
+        /// Whether timestamps are left out of a segment that announces an address of IPv6 with a port, which has no room beside them
+        /// (net.mptcp.add_addr_v6_port_drop_ts); if not, such an address is not announced.
+        #[serde(default = "allowed")]
+        add_addr_v6_port_drop_ts: bool as Boolean.only(TCP).seldom() = true,
         /// Which path of Multipath QUIC carries acknowledgements that travel alone: the one that they are about, the one of
         /// lowest RTT, or the one that the packet scheduler gives them.
         #[serde(default, deserialize_with = "or_default")]

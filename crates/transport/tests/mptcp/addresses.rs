@@ -6,7 +6,7 @@
 //! | repetition without echo | `an_announcement_is_repeated_until_its_echo` |
 //! | a wrong HMAC | `an_announcement_with_a_wrong_hmac_is_dropped` |
 //! | option space | `options_fit_and_acks_stay_whole`, `an_echo_leaves_less_room_to_sack` |
-//! | REMOVE_ADDR | `a_removed_address_closes_its_subflows`, `upstream_ends_the_subflows_of_a_removed_address_by_fins`, `an_address_that_returns_is_joined_again`, `an_address_that_is_announced_again_is_joined_again`, `the_address_that_a_connection_began_with_goes_and_returns` |
+//! | REMOVE_ADDR | `a_removed_address_closes_its_subflows`, `upstream_ends_the_subflows_of_a_removed_address_by_fins`, `an_address_that_returns_is_joined_again`, `an_address_that_is_announced_again_is_joined_again`, `a_flush_withdraws_what_was_announced_and_ends_the_subflows_of_endpoints`, `the_address_that_a_connection_began_with_goes_and_returns` |
 //! | upstream: what waits, who leaves | `an_announcement_without_a_subflow_rides_on_an_acknowledgement`, `a_fin_takes_with_it_what_nagle_holds`, `a_subflow_that_the_peer_finishes_is_left_at_once` |
 //! | a script's times | `a_script_opens_closes_announces_and_withdraws_at_its_times` |
 //! | MP_PRIO and backups | `mp_prio_moves_the_traffic`, `a_backup_carries_data_only_when_the_others_failed` |
@@ -264,6 +264,35 @@ fn upstream_ends_the_subflows_of_a_removed_address_by_fins() {
         assert_eq!(pair.sent(side).filter(finished).count(), 1);
     }
     assert!(pair.server.connection().multipath());
+}
+
+/// Linux `mptcp_pm_flush_addrs_and_subflows`: one removal of all that were announced; subflows end from any endpoint, the first one's, too.
+#[test]
+fn a_flush_withdraws_what_was_announced_and_ends_the_subflows_of_endpoints() {
+    for (flags, told) in [("signal", 1), ("subflow", 0)] {
+        let upstream = |flags: &str| with_profile(Profile::Linux, endpoints(flags));
+        let (client, server) = match flags {
+            "signal" => (upstream("none"), upstream(flags)),
+            _ => (upstream(flags), upstream("none")),
+        };
+        let links = vec![Link::new(10 * MS), Link::new(20 * MS)];
+        let mut pair = Pair::with(&client, &server, links, 2, 7);
+        let (side, other, own) = match flags {
+            "signal" => (Side::Server, Side::Client, server_address(1)),
+            _ => (Side::Client, Side::Server, client_address(1)),
+        };
+        pair.write(Side::Client, 2_000_000);
+        pair.run_for(200 * MS);
+        assert_eq!(pair.established_subflows(), 2, "{flags}");
+        pair.act(side, |connection, now| {
+            connection.flush_endpoints(&[own], now)
+        });
+        pair.run_for(20 * SECOND);
+        pair.assert_whole(Side::Server, 2_000_000);
+        assert_eq!(pair.counter(side, Mib::MPTcpExtRmSubflow), 1);
+        assert_eq!(pair.counter(side, Mib::MPTcpExtRmAddrTx), told, "{flags}");
+        assert_eq!(pair.counter(other, Mib::MPTcpExtRmAddr), told, "{flags}");
+    }
 }
 
 /// mptcp.org `mptcp_v4_rem_raddress` clears whichever address; Linux `mptcp_pm_create_subflow_or_signal_addr` announces the first by id 0.

@@ -45,8 +45,10 @@ class Job:
         self._down: set[End] = set()
         #: Interfaces that are down and whose addresses the path manager kept.
         self._kept: set[End] = set()
-        #: Of interfaces whose priority changed, whether they are backups.
-        self._backups: dict[End, bool] = {}
+        #: Of interfaces whose endpoints changed, whether they have a flag.
+        self._flags: dict[End, dict[str, bool]] = {}
+        #: Interfaces whose endpoints were flushed, until they come back.
+        self._flushed: set[End] = set()
         self.files: dict[str, str] = commands.files(self.plan) | applications.files(self.plan, kernel)
         lines = [*self._observers(), *self._applications(), *self._events()]
         if any(program["ends_run"] for program in commands.used(self.plan)):
@@ -126,8 +128,10 @@ class Job:
                 return self._change_link(number, at, action)
             case "interface":
                 return self._change_interface(number, action)
+            case "flush":
+                return self._flush(action["node"])
             case _:
-                return self._change_priority(number, action)
+                return self._change_flag(number, action)
 
     def _change_link(self, number: int, at: int, action: Mapping[str, Any]) -> str | None:
         link, changed = action["link"], changes(action)
@@ -146,6 +150,9 @@ class Job:
         if end in self._down and of_host.keeps_last and not self._others_up(end):
             self._kept.add(end)
         leaving = [each for each in self._endpoints(end) if each.leaves and end not in self._kept]
+        if end in self._flushed:
+            leaving = leaving if action["up"] else []
+            self._flushed -= {end} if action["up"] else set()
         if end not in self._kept:
             self._require_endpoints(end.node)
         if action["up"]:
@@ -182,22 +189,26 @@ class Job:
         return Paths(0) if routes else paths.of_host(self.network, self.kernel, node)
 
     def _endpoints(self, end: End) -> list[Endpoint]:
-        """Those of an interface, with the priority that it has by now."""
+        """Those of an interface, with the flags that they have by now."""
         endpoints = self._paths(end.node).endpoints.get(end, [])
-        backup = self._backups.get(end)
-        return endpoints if backup is None else [endpoint.with_backup(backup) for endpoint in endpoints]
+        return [endpoint.changed(self._flags.get(end, {})) for endpoint in endpoints]
 
-    def _change_priority(self, number: int, action: Mapping[str, Any]) -> str | None:
+    def _flush(self, node: int) -> str:
+        self._flushed.update(end for end in self.network.ends(node) if end not in self._down)
+        return f"ip -n {namespace(node)} mptcp endpoint flush"
+
+    def _change_flag(self, number: int, action: Mapping[str, Any]) -> str | None:
         end = End(action["node"], action["interface"])
         self._require_endpoints(end.node)
-        self._backups[end] = action["backup"]
+        flag = {"priority": "backup", "fullmesh": "fullmesh"}[action["kind"]]
+        self._flags.setdefault(end, {})[flag] = action[flag]
         # Those that have left return as asked for here.
-        gone = end in self._down - self._kept
+        gone = end in (self._down - self._kept) | self._flushed
         endpoints = [each for each in self._endpoints(end) if not (gone and each.leaves)]
         if not endpoints:
             return None
         name = f"event-{number}.batch"
-        self.files[name] = "\n".join(endpoint.backup(action["backup"]) for endpoint in endpoints) + "\n"
+        self.files[name] = "\n".join(endpoint.change() for endpoint in endpoints) + "\n"
         return f"ip -n {namespace(end.node)} -force -batch {name}"
 
     def _collect(self) -> str:

@@ -35,6 +35,7 @@ _SELDOM: Final[Mapping[str, tuple[str, Callable[[Any], int]]]] = {
     "stale_loss_cnt": ("stale_loss_cnt", int),
     "blackhole_timeout_ns": ("blackhole_timeout", _seconds),
     "syn_retrans_before_tcp_fallback": ("syn_retrans_before_tcp_fallback", int),
+    "add_addr_v6_port_drop_ts": ("add_addr_v6_port_drop_ts", int),
 }
 
 #: What the rest of the transport's settings becomes here, of a route, an interface or a socket.

@@ -38,13 +38,17 @@ class Endpoint:
     def delete(self) -> str:
         return f"mptcp endpoint delete id {self.number}"
 
-    def with_backup(self, value: bool) -> Endpoint:
-        others = tuple(flag for flag in self.flags if flag != "backup")
-        return replace(self, flags=(*others, "backup") if value else others)
+    def changed(self, flags: Mapping[str, bool]) -> Endpoint:
+        """With flags or without; one for signal is never for fullmesh (`mptcp_pm_nl_set_flags`)."""
+        if "signal" in self.flags:
+            flags = {flag: value for flag, value in flags.items() if flag != "fullmesh"}
+        kept = [flag for flag in self.flags if flag not in flags]
+        return replace(self, flags=(*kept, *(flag for flag, value in flags.items() if value)))
 
-    def backup(self, value: bool) -> str:
-        kept = " fullmesh" if "fullmesh" in self.flags else ""
-        return f"mptcp endpoint change id {self.number} {'backup' if value else 'nobackup'}{kept}"
+    def change(self) -> str:
+        """A flag that is not named is taken away."""
+        told = (flag if flag in self.flags else f"no{flag}" for flag in ("backup", "fullmesh"))
+        return f"mptcp endpoint change id {self.number} {' '.join(told)}"
 
 
 @dataclass

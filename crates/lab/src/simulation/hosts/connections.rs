@@ -159,7 +159,7 @@ impl Hosts {
         }
         endpoint.connection = Some(Carrier::Tcp(connection));
         endpoint.numbers.push(number);
-        self.tell_what_is_down(world, index);
+        self.tell_what_changed(world, index);
     }
 
     /// A packet arrived at the end of its route. A segment of TCP whose receiver is known is looked at where it lies.

@@ -12,9 +12,9 @@ use crate::plan::Action;
 use crate::simulation::world::World;
 
 impl Hosts {
-    /// Tells a new connection which interfaces of its host are down. Its own address is the host's choice.
+    /// Tells a new connection what has changed of its host: interfaces that are down, but for its own address, which is the host's choice, and endpoints.
     #[cold]
-    pub(super) fn tell_what_is_down(&mut self, world: &mut World, index: usize) {
+    pub(super) fn tell_what_changed(&mut self, world: &mut World, index: usize) {
         let now = world.net.now();
         let endpoint = &mut self.endpoints[index];
         let (node, (source, destination)) =
@@ -26,12 +26,21 @@ impl Hosts {
         let Some(connection) = &mut endpoint.connection else {
             return;
         };
-        for interface in self.hosts[node].interfaces.down() {
-            for &address in &self.plan.nodes[node].interfaces[interface].addresses {
-                if address != own {
-                    connection.set_address_up(address, false, now);
-                }
+        let changed = &self.hosts[node].interfaces;
+        let addresses = |interface: usize| &self.plan.nodes[node].interfaces[interface].addresses;
+        for &address in changed.down().flat_map(addresses) {
+            if address != own {
+                connection.set_address_up(address, false, now);
             }
+        }
+        for (interface, fullmesh) in changed.fullmesh() {
+            for &address in addresses(interface) {
+                connection.set_fullmesh(address, fullmesh, now);
+            }
+        }
+        let flushed: Vec<IpAddr> = changed.flushed().flat_map(addresses).copied().collect();
+        if !flushed.is_empty() {
+            connection.flush_endpoints(&flushed, now);
         }
     }
 
@@ -39,31 +48,36 @@ impl Hosts {
     pub fn on_event(&mut self, world: &mut World, event: usize) {
         let now = world.net.now();
         let action = self.plan.events[event].action.clone();
-        let (Action::Interface {
-            node, interface, ..
-        }
-        | Action::Priority {
-            node, interface, ..
-        }
-        | Action::Migrate {
-            node, interface, ..
-        }) = action
-        else {
-            return;
+        let (node, interface) = match action {
+            Action::Interface {
+                node, interface, ..
+            }
+            | Action::Priority {
+                node, interface, ..
+            }
+            | Action::FullMesh {
+                node, interface, ..
+            }
+            | Action::Migrate {
+                node, interface, ..
+            } => (node, Some(interface)),
+            Action::Flush { node } => (node, None),
+            Action::Link { .. } => return,
         };
-        let addresses = |interface: usize| {
-            let interfaces = &self.plan.nodes[node].interfaces;
-            interfaces[interface].addresses.clone()
+        let interfaces = &self.plan.nodes[node].interfaces;
+        let addresses = |interface: usize| interfaces[interface].addresses.clone();
+        let own = match interface {
+            Some(interface) => addresses(interface),
+            None => (0..interfaces.len()).flat_map(addresses).collect(),
         };
-        let own = addresses(interface);
-        self.hosts[node].interfaces.note(&action);
+        self.hosts[node].interfaces.note(&action, interfaces.len());
         let others = match action {
             Action::Migrate { to, .. } => addresses(to),
             _ => Vec::new(),
         };
         // Path managers take leave before their interface goes down, as those do who delete endpoints of the kernel.
-        let leaves = matches!(action, Action::Interface { up: false, .. });
-        if leaves {
+        let leaves = interface.filter(|_| matches!(action, Action::Interface { up: false, .. }));
+        if let Some(interface) = leaves {
             self.any_went_down = true;
             world.let_send(node, interface, true);
             world.net.forget_receivers(&own);
@@ -73,13 +87,18 @@ impl Hosts {
                 continue;
             }
             if let Some(connection) = &mut self.endpoints[index].connection {
-                for &address in &own {
-                    tell(connection, &action, address, &others, now);
+                match action {
+                    Action::Flush { .. } => connection.flush_endpoints(&own, now),
+                    _ => {
+                        for &address in &own {
+                            tell(connection, &action, address, &others, now);
+                        }
+                    }
                 }
             }
             self.follow_up(world, index);
         }
-        if leaves {
+        if let Some(interface) = leaves {
             world.let_send(node, interface, false);
         }
     }
@@ -96,7 +115,8 @@ fn tell(connection: &mut Carrier, action: &Action, address: IpAddr, others: &[Ip
                 connection.migrate(address, other, now);
             }
         }
-        Action::Link { .. } => {}
+        Action::FullMesh { fullmesh, .. } => connection.set_fullmesh(address, fullmesh, now),
+        Action::Flush { .. } | Action::Link { .. } => {}
     }
 }
 

@@ -9,11 +9,14 @@ use crate::plan::Action;
 pub(super) struct Interfaces {
     down: BTreeSet<usize>,
     backup: BTreeMap<usize, bool>,
+    fullmesh: BTreeMap<usize, bool>,
+    /// Their addresses are endpoints no more.
+    flushed: BTreeSet<usize>,
 }
 
 impl Interfaces {
-    /// One of its own interfaces changes.
-    pub fn note(&mut self, action: &Action) {
+    /// Something changes of its `number` interfaces.
+    pub fn note(&mut self, action: &Action, number: usize) {
         match *action {
             Action::Interface {
                 interface,
@@ -21,6 +24,7 @@ impl Interfaces {
                 ..
             } => {
                 self.down.insert(interface);
+                self.flushed.remove(&interface);
             }
             Action::Interface { interface, .. } => {
                 self.down.remove(&interface);
@@ -30,6 +34,17 @@ impl Interfaces {
             } => {
                 self.backup.insert(interface, backup);
             }
+            Action::FullMesh {
+                interface,
+                fullmesh,
+                ..
+            } => {
+                self.fullmesh.insert(interface, fullmesh);
+            }
+            Action::Flush { .. } => {
+                let up = (0..number).filter(|interface| !self.down.contains(interface));
+                self.flushed = up.collect();
+            }
             Action::Migrate { .. } | Action::Link { .. } => {}
         }
     }
@@ -37,6 +52,16 @@ impl Interfaces {
     /// Whether an interface's subflows are backups, if that has changed.
     pub fn backup(&self, interface: usize) -> Option<bool> {
         self.backup.get(&interface).copied()
+    }
+
+    /// Whether the endpoints of interfaces have flag `fullmesh`, where that has changed.
+    pub fn fullmesh(&self) -> impl Iterator<Item = (usize, bool)> {
+        (self.fullmesh.iter()).map(|(interface, fullmesh)| (*interface, *fullmesh))
+    }
+
+    /// Those whose addresses are endpoints no more.
+    pub fn flushed(&self) -> impl Iterator<Item = usize> {
+        self.flushed.iter().copied()
     }
 
     /// Those that are down.

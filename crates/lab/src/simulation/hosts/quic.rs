@@ -61,7 +61,7 @@ impl Hosts {
         }
         endpoint.connection = Some(Carrier::Quic(Box::new(connection)));
         endpoint.numbers.push(0);
-        self.tell_what_is_down(world, index);
+        self.tell_what_changed(world, index);
     }
 
     /// As [`Hosts::follow_up`], for a connection of QUIC.

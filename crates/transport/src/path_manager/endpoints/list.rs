@@ -116,6 +116,10 @@ pub(super) struct List {
     /// Of every address, where none is named.
     all: Flags,
     named: Vec<Named>,
+    /// What was asked for since of flag `fullmesh`.
+    changed: Vec<(IpAddr, bool)>,
+    /// No endpoints, until their interfaces come back.
+    flushed: Vec<IpAddr>,
     present: Vec<Endpoint>,
 }
 
@@ -124,6 +128,8 @@ impl List {
         Self {
             all,
             named,
+            changed: Vec::new(),
+            flushed: Vec::new(),
             present: Vec::new(),
         }
     }
@@ -135,9 +141,10 @@ impl List {
             own.find(|own| own.address == address && own.up)
         };
         self.present.retain(|it| up(it.address).is_some());
+        self.flushed.retain(|&address| up(address).is_some());
         let known = |list: &Self, address: IpAddr| {
             let mut present = list.present.iter();
-            present.any(|it| it.address == address)
+            present.any(|it| it.address == address) || list.flushed.contains(&address)
         };
         if self.named.is_empty() {
             for own in local.iter().filter(|own| own.up) {
@@ -145,7 +152,7 @@ impl List {
                     self.present.push(Endpoint {
                         id: own.id,
                         address: own.address,
-                        flags: self.all,
+                        flags: self.flags_of(own.address),
                         port: None,
                     });
                 }
@@ -164,7 +171,7 @@ impl List {
             let endpoint = Endpoint {
                 id,
                 address: named.address,
-                flags: named.flags,
+                flags: self.flags_of(named.address),
                 port: named.port,
             };
             match endpoint.port {
@@ -187,6 +194,7 @@ impl List {
     /// priority alone.
     pub fn manages(&self, address: IpAddr) -> bool {
         match self.named.is_empty() {
+            _ if self.flushed.contains(&address) => false,
             true => self.all.any(),
             false => self.named.iter().any(|it| it.address == address),
         }
@@ -198,17 +206,45 @@ impl List {
         let suits = |it: &Named| {
             it.address == address && (it.port.is_none() || port.is_none() || it.port == port)
         };
-        self.named.is_empty() || self.named.iter().any(suits)
+        let named = self.named.is_empty() || self.named.iter().any(suits);
+        named && !self.flushed.contains(&address)
     }
 
     /// What an address is for, while it is up.
     pub fn flags_of(&self, address: IpAddr) -> Flags {
         let mut named = self.named.iter();
-        match named.find(|it| it.address == address) {
+        let mut flags = match named.find(|it| it.address == address) {
             Some(named) => named.flags,
             None if self.named.is_empty() => self.all,
-            None => Flags::default(),
+            None => return Flags::default(),
+        };
+        let mut changed = self.changed.iter();
+        if let Some(&(_, fullmesh)) = changed.find(|(of, _)| *of == address) {
+            flags.fullmesh = fullmesh;
         }
+        flags
+    }
+
+    /// Gives an endpoint flag `fullmesh` or takes it away, which one for signal is not given (`mptcp_pm_nl_set_flags`). True: that changed what
+    /// subflows are opened from it.
+    pub fn set_fullmesh(&mut self, address: IpAddr, fullmesh: bool) -> bool {
+        let flags = self.flags_of(address);
+        if !flags.any() || flags.fullmesh == fullmesh || (fullmesh && flags.signal) {
+            return false;
+        }
+        self.changed.retain(|(of, _)| *of != address);
+        self.changed.push((address, fullmesh));
+        let present = self.present.iter_mut();
+        for endpoint in present.filter(|it| it.address == address) {
+            endpoint.flags.fullmesh = fullmesh;
+        }
+        flags.subflow && !self.flushed.contains(&address)
+    }
+
+    /// These addresses are endpoints no more.
+    pub fn flush(&mut self, addresses: &[IpAddr]) {
+        self.present.retain(|it| !addresses.contains(&it.address));
+        self.flushed.extend_from_slice(addresses);
     }
 
     /// Whether any is for something, while all are up.
@@ -219,6 +255,6 @@ impl List {
     /// Whether an endpoint has this port for itself (`mptcp_pm_nl_create_listen_socket`).
     pub fn listens(&self, at: SocketAddr) -> bool {
         let own = |it: &Named| it.address == at.ip() && it.port == Some(at.port());
-        self.named.iter().any(own)
+        self.named.iter().any(own) && !self.flushed.contains(&at.ip())
     }
 }

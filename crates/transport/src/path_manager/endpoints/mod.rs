@@ -6,7 +6,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use polypath_settings::{Algorithm, Lines, algorithm};
 
-use super::{Action, Departure, LocalAddress, Occasion, Pair, PathManager, PmView, RemoteAddress};
+use super::{
+    Action, Departure, FIRST, LocalAddress, Occasion, Pair, PathManager, PmView, RemoteAddress,
+};
 use list::{Endpoint, Flags, List, Named, Task};
 
 algorithm! {
@@ -47,12 +49,6 @@ pub(super) fn without_tasks() -> Box<dyn PathManager> {
 
 /// Pairs that one announcement or one address opens at most (`MPTCP_PM_ADDR_MAX`).
 const MOST_AT_ONCE: usize = 8;
-
-/// The first subflow.
-const FIRST: Pair = Pair {
-    local: 0,
-    remote: 0,
-};
 
 /// One connection's state (`struct mptcp_pm_data`).
 struct Endpoints {
@@ -174,6 +170,15 @@ impl Endpoints {
     fn note_tried(&mut self, id: u8) {
         if !self.tried.contains(&id) {
             self.tried.push(id);
+        }
+    }
+
+    /// An address can be used again (`__mark_subflow_endp_available`).
+    fn make_available(&mut self, id: u8) {
+        let before = self.tried.len();
+        self.tried.retain(|other| *other != id);
+        if self.tried.len() < before && id != 0 {
+            self.used = self.used.saturating_sub(1);
         }
     }
 
@@ -390,17 +395,21 @@ impl PathManager for Endpoints {
                     self.use_addresses(&mut opening);
                 }
             }
+            // `mptcp_pm_nl_fullmesh`
+            Occasion::EndpointChanged(id) => {
+                self.make_available(id);
+                self.use_addresses(&mut opening);
+            }
             // `mptcp_nl_remove_subflow_and_signal_addr`, `__mark_subflow_endp_available`
             Occasion::AddressDown { id, left } => {
                 if !left {
                     return Vec::new();
                 }
                 self.announced.retain(|other| *other != id);
-                let before = self.tried.len();
-                self.tried.retain(|other| *other != id);
                 let flags = find(view, id).map(|local| self.list.flags_of(local.address));
-                if self.tried.len() < before && id != 0 && flags.is_some_and(|it| it.subflow) {
-                    self.used = self.used.saturating_sub(1);
+                match flags.is_some_and(|it| it.subflow) {
+                    true => self.make_available(id),
+                    false => self.tried.retain(|other| *other != id),
                 }
                 self.first_known &= id != 0;
             }
@@ -432,6 +441,18 @@ impl PathManager for Endpoints {
     /// `mptcp_pm_nl_is_backup`, `mptcp_pm_nl_set_flags`
     fn ranks(&self, address: IpAddr, port: Option<u16>) -> bool {
         self.list.names(address, port)
+    }
+
+    fn set_fullmesh(&mut self, of: IpAddr, fullmesh: bool) -> bool {
+        self.list.set_fullmesh(of, fullmesh)
+    }
+
+    /// `mptcp_pm_flush_addrs_and_subflows`
+    fn flush(&mut self, of: &[IpAddr]) -> Vec<u8> {
+        self.list.flush(of);
+        self.tried.clear();
+        self.used = 0;
+        std::mem::take(&mut self.announced)
     }
 
     /// `mptcp_pm_allow_new_subflow`

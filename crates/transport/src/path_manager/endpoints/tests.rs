@@ -350,3 +350,44 @@ fn a_first_address_with_a_port_of_its_own_is_announced_by_another_number() {
     assert_eq!(bench.ask(Occasion::Turn), ["announce 2 at 80"]);
     assert_eq!(bench.ask(Occasion::AnnouncementEnded), ["announce 1"]);
 }
+
+/// `mptcp_pm_nl_fullmesh`
+#[test]
+fn an_endpoint_that_is_for_all_addresses_from_now_on_opens_to_all() {
+    let parameters = json!({"flags": "subflow", "subflows": 8, "add_addr_accepted": 8});
+    let mut bench = Bench::new(parameters, 2);
+    assert_eq!(bench.ask(Occasion::Turn), ["1-0"]);
+    assert_eq!(bench.received(1), ["0-1"]);
+    for (fullmesh, opened) in [(true, &["1-0", "1-1"][..]), (false, &["1-0"])] {
+        assert!(bench.manager.set_fullmesh(address(1, 1), fullmesh));
+        assert!(!bench.manager.set_fullmesh(address(1, 1), fullmesh));
+        bench.subflows.retain(|pair| pair.local != 1);
+        assert_eq!(bench.ask(Occasion::EndpointChanged(1)), opened);
+    }
+}
+
+/// `mptcp_pm_nl_set_flags`: what is not for subflows opens none, and what is announced is not for all.
+#[test]
+fn other_endpoints_open_nothing_by_a_change() {
+    for flags in ["signal", "signal subflow", "none"] {
+        let mut bench = Bench::new(json!({"flags": flags}), 2);
+        assert!(!bench.manager.set_fullmesh(address(1, 1), true), "{flags}");
+    }
+}
+
+/// `mptcp_pm_flush_addrs_and_subflows`; interfaces that come back bring theirs.
+#[test]
+fn no_endpoint_is_left_after_a_flush() {
+    let mut bench = Bench::new(json!({"flags": "signal", "subflows": 1}), 3);
+    assert_eq!(bench.ask(Occasion::Turn), ["announce 1"]);
+    let all = [0, 1, 2].map(|net| address(net, 1));
+    assert_eq!(bench.manager.flush(&all), [1]);
+    assert_eq!(bench.ask(Occasion::AnnouncementEnded), NOTHING);
+    assert!(!bench.manager.ranks(all[1], None));
+    bench.local[1].up = false;
+    let down = Occasion::AddressDown { id: 1, left: false };
+    assert_eq!(bench.ask(down), NOTHING);
+    bench.local[1].up = true;
+    assert_eq!(bench.ask(Occasion::AddressUp(1)), ["announce 1"]);
+    assert_eq!(bench.manager.flush(&all), [1]);
+}

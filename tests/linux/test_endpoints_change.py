@@ -1,0 +1,138 @@
+"""Endpoints that the host changes, flushes or cannot announce, on both engines."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from polypath import Scenario, ScenarioError, run
+from polypath.formats.plan import scenario_of
+
+#: Addresses 1 and 2 of the client, 3 and 4 of the server.
+NETWORK = """
+duration = "5 s"
+[defaults]
+profile = "linux"
+[host.client]
+interface.eth0.address = ["fd00:1::1"]
+interface.eth1.address = ["fd00:2::1"]
+[host.server]
+interface.eth0.address = ["fd00:3::2"]
+interface.eth1.address = ["fd00:4::2"]
+[router.r]
+[link.a]
+ends = ["client:eth0", "r"]
+delay = "5 ms"
+[link.b]
+ends = ["client:eth1", "r"]
+delay = "5 ms"
+[link.c]
+ends = ["server:eth0", "r"]
+delay = "5 ms"
+[link.d]
+ends = ["server:eth1", "r"]
+delay = "5 ms"
+[[application]]
+kind = "stream"
+rate = "1 Mbps"
+block = "10 kB"
+duration = "3 s"
+start = "100 ms"
+"""
+MANAGER = 'path_manager = {{ name = "endpoints", {}, subflows = 8, add_addr_accepted = 8 }}'
+
+
+def scenario(client: str, server: str, *events: str) -> Scenario:
+    hosts = {"client": client, "server": server}
+    text = NETWORK
+    for host, stack in hosts.items():
+        text = text.replace(f"[host.{host}]", f"[host.{host}]\n{stack}")
+    return Scenario.parse(text + "".join(f"[[event]]\n{event}\n" for event in events), "changes.toml")
+
+
+def counted(ran: Scenario, engine: str) -> Mapping[str, int]:
+    counters = run(ran, engine=engine).table("counters").select("host", "name", "value")
+    names = ((host, str(name).removeprefix("MPTcpExt"), value) for host, name, value in counters.iter_rows())
+    return {f"{host} {name}": value for host, name, value in names if value}
+
+
+@pytest.fixture(params=["sim", "linux"])
+def engine(request: pytest.FixtureRequest) -> str:
+    if request.param == "linux":
+        request.getfixturevalue("linux")  # skips where there is no kernel
+    return str(request.param)
+
+
+def seen(counters: Mapping[str, int], *names: str) -> list[int]:
+    return [counters.get(name, 0) for name in names]
+
+
+def test_an_endpoint_that_is_for_all_addresses_from_now_on_opens_to_all(engine: str) -> None:
+    change = 'at = "{}"\ninterface = "client:eth1"\nfullmesh = {}'
+    events = [change.format("1 s", "true"), change.format("2 s", "false")]
+    ran = scenario(MANAGER.format('flags = "subflow"'), MANAGER.format('flags = "signal"'), *events)
+    counters = counted(ran, engine)
+    # 2-3, and 1-4 once it is announced; then 2-3 ends, and 2-3 and 2-4 begin; then these two end, and 2-3 begins.
+    assert seen(counters, "client MPJoinSynTx", "server MPJoinAckRx", "client RmSubflow") == [5, 5, 3]
+    assert seen(counters, "client RmAddrTx") == [0]
+
+
+def test_a_flush_ends_the_subflows_of_endpoints_and_withdraws_what_was_announced(engine: str) -> None:
+    flush = 'at = "1 s"\nhost = "{}"\nflush_endpoints = true'
+    back = ('at = "{}"\ninterface = "server:eth1"\nup = ' + value for value in ("false", "true"))
+    times = (event.format(at) for event, at in zip(back, ("1500 ms", "2 s"), strict=True))
+    stacks = (MANAGER.format('flags = "none"'), MANAGER.format('endpoints = ["fd00:4::2 signal"]'))
+    counters = counted(scenario(*stacks, flush.format("server"), *times), engine)
+    assert seen(counters, "server RmAddrTx", "client RmAddr", "server RmSubflow") == [1, 1, 1]
+    # It comes back with its interface.
+    assert seen(counters, "server AddAddrTx", "client MPJoinSynTx", "server MPJoinAckRx") == [2, 2, 2]
+
+
+def test_a_flush_ends_the_first_subflow_where_its_address_is_an_endpoint(engine: str) -> None:
+    flush = 'at = "1 s"\nhost = "server"\nflush_endpoints = true'
+    stacks = (MANAGER.format('flags = "none"'), MANAGER.format('flags = "signal"'))
+    counters = counted(scenario(*stacks, flush), engine)
+    assert seen(counters, "server RmAddrTx", "client RmAddr", "server RmSubflow") == [1, 1, 2]
+
+
+def test_a_flush_on_a_client_tells_nothing_of_what_was_not_announced(engine: str) -> None:
+    flush = 'at = "1 s"\nhost = "client"\nflush_endpoints = true'
+    stacks = (MANAGER.format('endpoints = ["fd00:2::1 subflow"]'), MANAGER.format('flags = "none"'))
+    counters = counted(scenario(*stacks, flush), engine)
+    assert seen(counters, "client MPJoinSynTx", "client RmSubflow", "client RmAddrTx") == [1, 1, 0]
+
+
+@pytest.mark.parametrize(("drops", "announced"), [("true", [1, 0, 1, 1]), ("false", [0, 1, 0, 0])])
+def test_an_address_of_ipv6_with_a_port_takes_the_place_of_timestamps(
+    engine: str, drops: str, announced: list[int]
+) -> None:
+    server = MANAGER.format('endpoints = ["fd00:4::2 signal port 20000"]')
+    stack = f"{server}\nadd_addr_v6_port_drop_ts = {drops}"
+    counters = counted(scenario(MANAGER.format('flags = "none"'), stack), engine)
+    names = ("server AddAddrTx", "server AddAddrTxDrop", "client AddAddr", "client MPJoinSynTx")
+    assert seen(counters, *names) == announced
+
+
+@pytest.mark.parametrize(
+    ("stack", "event", "message"),
+    [
+        ('path_manager = "fullmesh"', 'interface = "client:eth0"\nfullmesh = true', "'client' has another"),
+        (MANAGER.format('flags = "none"'), 'host = "client"\nflush_endpoints = true', "have no task"),
+        (MANAGER.format('flags = "signal"'), 'host = "klient"\nflush_endpoints = true', "unknown host 'klient' client"),
+        (MANAGER.format('flags = "signal"'), 'host = "client"\nup = true', "nothing that changes of a host"),
+    ],
+)
+def test_what_has_no_endpoints_refuses_their_events(stack: str, event: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        scenario(stack, MANAGER.format('flags = "none"'), f'at = "1 s"\n{event}').plan()
+    assert message in f"{refused.value.message} {refused.value.hint}"
+
+
+def test_a_plan_becomes_a_scenario_with_the_same_events() -> None:
+    changes = ('interface = "client:eth1"\nfullmesh = true', 'host = "client"\nflush_endpoints = true')
+    events = (f'at = "{at} s"\n{change}' for at, change in enumerate(changes, 1))
+    plan = scenario(MANAGER.format('flags = "subflow"'), MANAGER.format('flags = "none"'), *events).plan()
+    assert [event["action"] for event in plan.data["events"]] == [
+        {"kind": "fullmesh", "node": 0, "interface": 1, "fullmesh": True},
+        {"kind": "flush", "node": 0},
+    ]
+    assert scenario_of(plan, "again.toml").plan().data["events"] == plan.data["events"]

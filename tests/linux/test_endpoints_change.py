@@ -112,6 +112,12 @@ def test_an_address_of_ipv6_with_a_port_takes_the_place_of_timestamps(
     assert seen(counters, *names) == announced
 
 
+def test_fullmesh_tells_of_a_first_address_that_is_a_backup(engine: str) -> None:
+    stack = 'path_manager = "fullmesh"\ninterface.eth0.backup = true'
+    counters = counted(scenario(stack, stack), engine)
+    assert seen(counters, "client MPPrioTx", "server MPPrioTx", "client MPPrioRx") == [1, 1, 1]
+
+
 @pytest.mark.parametrize(
     ("stack", "event", "message"),
     [

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use polypath_settings::{Algorithm, algorithm};
 
-use super::{Action, Pair, PathManager, PmView};
+use super::{Action, FIRST, Pair, PathManager, PmView};
 
 algorithm! {
     "fullmesh",
@@ -21,24 +21,41 @@ impl Algorithm<dyn PathManager> for FullMeshConfig {
     fn make(self) -> Box<dyn PathManager> {
         Box::new(FullMesh {
             subflows: self.num_subflows as usize,
+            begun: false,
         })
     }
 }
 
 struct FullMesh {
     subflows: usize,
+    begun: bool,
+}
+
+impl FullMesh {
+    /// The peer hears at first of a first address that is a backup (RFC 8684 section 3.3.8), which no option of its handshake says (mptcp.org
+    /// `mptcp_update_metasocket`, Linux `mptcp_mpc_endpoint_setup`).
+    fn begin(&mut self, view: &PmView) -> Option<Action> {
+        let begun = std::mem::replace(&mut self.begun, true);
+        let mut local = view.local.iter();
+        let backup = local.any(|local| local.id == FIRST.local && local.backup);
+        (!begun && backup).then_some(Action::Priority {
+            pair: FIRST,
+            backup: true,
+        })
+    }
 }
 
 impl PathManager for FullMesh {
     fn manage(&mut self, view: &PmView) -> Vec<Action> {
+        let mut actions: Vec<Action> = self.begin(view).into_iter().collect();
         if !view.client {
-            return view.announcements().collect();
+            actions.extend(view.announcements());
+            return actions;
         }
         let mut present = BTreeMap::<(u8, u8), usize>::new();
         for pair in view.subflows {
             *present.entry((pair.local, pair.remote)).or_default() += 1;
         }
-        let mut actions = Vec::new();
         for local in view.local.iter().filter(|local| local.up) {
             for remote in view
                 .remote

@@ -522,6 +522,39 @@ def test_next_hops_go_through_switches_and_never_through_hosts(scenario: Callabl
     assert network.next_hop(names["server"], address["10.0.1.1"]) is not None
 
 
+def test_packets_without_a_source_leave_where_the_host_has_an_address_for_them() -> None:
+    """By an interface without one, the kernel gives them an address of another (`inet_select_addr`)."""
+    described = """
+[host.a]
+interface.near.address = "fd00:1::1"
+interface.far.address = "10.0.0.1"
+[host.b]
+interface.eth0.address = ["fd00:2::1", "10.0.1.1"]
+[router.r]
+[link.near]
+ends = ["a:near", "r"]
+delay = "1 ms"
+[link.far]
+ends = ["a:far", "r"]
+delay = "20 ms"
+[link.b]
+ends = ["b", "r"]
+[[application]]
+kind = "bulk"
+client = "a"
+server = "b"
+size = "1 kB"
+"""
+    network = Network(Scenario.parse(described, "families").plan().data)
+    hops = {str(address): network.next_hop(0, address) for address in network.owner}
+    assert {
+        address: hop and hop.out for address, hop in hops.items() if network.owner[ip_address(address)].node == 1
+    } == {
+        "10.0.1.1": End(0, 1),
+        "fd00:2::1": End(0, 0),
+    }
+
+
 def test_a_host_is_reached_over_any_of_its_interfaces() -> None:
     described = """
 [host.client]

@@ -185,12 +185,14 @@ class Network:
         """The next hop from a node to an address, by the interface `out` or by any; None where there is none.
 
         Routers and switches send as the simulator's do without static routes, which are rules of their own. A host,
-        which there sends by its source's interface, here takes that of the shortest way.
+        which there sends by its source's interface, here takes that of the shortest way, by an interface that has an
+        address of the same IP version.
         """
         if out is None and not self.is_host(node):
             way = self._way(node, address)
             return None if way is None else Hop(way.leaves, self._next(way))
-        ends = [end for end in self.ends(node) if out is None or end.interface == out]
+        speaking = {end for own, end in self.owner.items() if own.version == address.version}
+        ends = [end for end in self.ends(node) if (end in speaking if out is None else end.interface == out)]
         ways = [way for end in ends if (way := self._way_by(end, address)) is not None]
         if not ways:
             return None

@@ -488,8 +488,10 @@ impl Connection {
                 }
                 Departure::UnlessLast | Departure::Withdrawn => self.withdraw(id),
                 Departure::Misnamed => {
+                    // No subflow has that number, so that any may tell of it.
                     let unknown = unused_id(self.policy.addresses().local());
-                    self.tell_removed(vec![unknown], &[address]);
+                    self.announcements.remove(unknown, REPEATS);
+                    self.tell_removed(vec![unknown], &[]);
                     true
                 }
             };

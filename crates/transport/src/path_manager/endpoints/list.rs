@@ -163,13 +163,8 @@ impl List {
             let Some(own) = up(named.address).filter(|_| !known(self, named.address)) else {
                 continue;
             };
-            // With a port it is another endpoint than the connection's (`__lookup_addr`).
-            let id = match own.id {
-                0 if named.port.is_some() => unused_id(local),
-                id => id,
-            };
             let endpoint = Endpoint {
-                id,
+                id: self.number(own, local),
                 address: named.address,
                 flags: self.flags_of(named.address),
                 port: named.port,
@@ -178,6 +173,16 @@ impl List {
                 None => self.present.push(endpoint),
                 Some(_) => self.present.insert(0, endpoint),
             }
+        }
+    }
+
+    /// The number of an address's endpoint, which may have left: on the first address and with a port it is another than the connection's
+    /// (`__lookup_addr`).
+    pub fn number(&self, of: &LocalAddress, local: &[LocalAddress]) -> u8 {
+        let ported = |it: &Named| it.address == of.address && it.port.is_some();
+        match of.id {
+            0 if self.named.iter().any(ported) => unused_id(local),
+            id => id,
         }
     }
 

@@ -390,8 +390,10 @@ impl PathManager for Endpoints {
             }
             // `mptcp_nl_add_subflow_or_signal_addr`
             Occasion::AddressUp(id) => {
-                if self.list.iter().any(|it| it.id == id && it.flags.any()) {
-                    self.first_known |= id == 0;
+                let number = find(view, id).map(|own| self.list.number(own, view.local));
+                let suits = |it: &Endpoint| Some(it.id) == number && it.flags.any();
+                if self.list.iter().any(suits) {
+                    self.first_known |= number == Some(0);
                     self.use_addresses(&mut opening);
                 }
             }
@@ -402,16 +404,16 @@ impl PathManager for Endpoints {
             }
             // `mptcp_nl_remove_subflow_and_signal_addr`, `__mark_subflow_endp_available`
             Occasion::AddressDown { id, left } => {
-                if !left {
+                let Some(own) = find(view, id).filter(|_| left) else {
                     return Vec::new();
+                };
+                let number = self.list.number(own, view.local);
+                self.announced.retain(|other| *other != number);
+                match self.list.flags_of(own.address).subflow {
+                    true => self.make_available(number),
+                    false => self.tried.retain(|other| *other != number),
                 }
-                self.announced.retain(|other| *other != id);
-                let flags = find(view, id).map(|local| self.list.flags_of(local.address));
-                match flags.is_some_and(|it| it.subflow) {
-                    true => self.make_available(id),
-                    false => self.tried.retain(|other| *other != id),
-                }
-                self.first_known &= id != 0;
+                self.first_known &= number != 0;
             }
         }
         opening.actions

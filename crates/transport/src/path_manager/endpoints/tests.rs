@@ -391,3 +391,20 @@ fn no_endpoint_is_left_after_a_flush() {
     assert_eq!(bench.ask(Occasion::AddressUp(1)), ["announce 1"]);
     assert_eq!(bench.manager.flush(&all), [1]);
 }
+
+/// `mptcp_pm_remove_announced`, `mptcp_nl_add_subflow_or_signal_addr`
+#[test]
+fn a_first_address_with_a_port_of_its_own_is_announced_again_when_it_is_back() {
+    let named = json!({"endpoints": ["10.0.0.1 signal port 80"], "subflows": 8});
+    let mut bench = Bench::new(named, 2);
+    for up in [true, false, true] {
+        bench.local[0].up = up;
+        let occasion = match up {
+            true => Occasion::AddressUp(0),
+            false => Occasion::AddressDown { id: 0, left: true },
+        };
+        let wanted = bench.ask(occasion);
+        assert_eq!(!wanted.is_empty(), up);
+        assert!(wanted.iter().all(|it| it == "announce 2 at 80"));
+    }
+}

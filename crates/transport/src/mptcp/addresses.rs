@@ -260,6 +260,8 @@ impl Connection {
                 // A repetition finds no way out of an interface that is down before its MSS is computed (`__tcp_retransmit_skb`).
                 let own = &self.subflows[*subflow];
                 let repeated = *purpose == Purpose::Retransmission || own.socket.timeouts() > 0;
+                // A tail loss probe asks for its MSS before all else (`tcp_send_loss_probe`).
+                let repeated = repeated && !own.socket.probes_tail();
                 if repeated && self.policy.addresses().is_down(own.tuple.local.ip()) {
                     continue;
                 }

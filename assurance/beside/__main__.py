@@ -19,7 +19,7 @@ from statistics import fmean, quantiles, stdev
 from assurance import kept
 
 from .again import RUNS, Again, again, different
-from .compared import ENGINES, FAR, ROOT, Compared, compared
+from .compared import ENGINES, FAR, GENERATOR, ROOT, Compared, compared
 from .program import program
 
 TEXT = Path(__file__).parent / "page.md"
@@ -127,7 +127,7 @@ def main() -> int:
     reader.add_argument("--kept", type=Path, help="folder of rows that are there; left out: the program's own")
     reader.add_argument("--out", type=Path, help="the page to write")
     given = reader.parse_args()
-    folder = given.kept or KEPT / program()
+    folder = given.kept or KEPT / program(TEXT.parent, GENERATOR)
     folder.mkdir(parents=True, exist_ok=True)
     rows = _drawn(folder / "drawn.jsonl", range(given.first, given.first + given.count))
     repeated = _repeated(folder / "again.jsonl", [row for row in rows if row.far])

@@ -11,17 +11,14 @@ import polypath
 from polypath import _core
 from polypath.engines.linux.kernel import find
 
-from .compared import GENERATOR
 
-
-def _files() -> Iterator[Path]:
-    yield GENERATOR
+def _files(campaign: Path) -> Iterator[Path]:
     yield Path(_core.__file__)
-    for folder in (Path(polypath.__file__).parent / "engines", Path(__file__).parent):
+    for folder in (Path(polypath.__file__).parent / "engines", campaign):
         yield from sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".c", ".h"))
 
 
-def program() -> str:
-    """A digest of the simulator, the generator, the engines, this comparison and the kernel. Raises KernelError, and
-    OSError where something is not built yet."""
-    return digest(_files(), find().sha256)
+def program(campaign: Path, *others: Path) -> str:
+    """A digest of the simulator, the engines, the kernel, a campaign's folder and other files of its own. Raises
+    KernelError, and OSError where something is not built yet."""
+    return digest([*others, *_files(campaign)], find().sha256)

@@ -88,11 +88,13 @@ def test_draws_that_overlap_are_chance_and_others_are_not() -> None:
 def test_another_program_has_rows_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = SimpleNamespace(sha256="1")
     monkeypatch.setattr(program, "find", lambda: kernel)
-    generator = tmp_path / "campaign"
-    monkeypatch.setattr(program, "GENERATOR", generator)
+    generator, drawn = tmp_path / "campaign", tmp_path / "campaign" / "drawn.py"
+    generator.mkdir()
+    other = tmp_path / "generator"
     found = set[str]()
-    for content, kernel.sha256 in (("a", "1"), ("b", "1"), ("b", "2")):
-        generator.write_text(content)
-        assert program.program() == program.program()
-        found.add(program.program())
-    assert len(found) == 3
+    for content, own, kernel.sha256 in (("a", "", "1"), ("b", "", "1"), ("b", "", "2"), ("b", "c", "2")):
+        drawn.write_text(content)
+        other.write_text(own)
+        assert program.program(generator, other) == program.program(generator, other)
+        found.add(program.program(generator, other))
+    assert len(found) == 4

@@ -97,6 +97,7 @@ def page(found: Sequence[Compared]) -> str:
         (HERE / "page.md")
         .read_text(encoding="utf-8")
         .format(
+            first=min(row.number for row in found),
             drawn=f"{len(found):,}",
             refused=f"{len(found) - len(ran):,}",
             ran=f"{len(ran):,}",
@@ -119,7 +120,7 @@ def main() -> int:
     if given.show is not None:
         print(scenario([given.show])[0], end="")
         return 0
-    folder = given.kept or KEPT / program()
+    folder = given.kept or KEPT / program(HERE)
     folder.mkdir(parents=True, exist_ok=True)
     found = rows(folder / "rows.jsonl", range(given.first, given.first + given.count))
     if given.out:

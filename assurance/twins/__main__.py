@@ -148,8 +148,7 @@ def page(found: Sequence[Compared], answered: Sequence[Asked]) -> str:
 
 
 def _program() -> str:
-    files = sorted(Path(polypath.__file__).parent.joinpath("twin").glob("*.py"))
-    return kept.digest([*files, *sorted(HERE.glob("*.py"))], program())
+    return program(HERE, *sorted(Path(polypath.__file__).parent.joinpath("twin").glob("*.py")))
 
 
 def main() -> int:

@@ -85,7 +85,7 @@ def compared(numbers: Sequence[int]) -> Iterator[Compared]:
 class Found:
     """What was seen of one set-up."""
 
-    #: Both addresses, and when it was established and closed, in ms.
+    #: Of each connection in its turn: both addresses, and when it was established and closed, in ms.
     subflows: list[tuple[str, str, int | None, int | None]] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     shares: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -94,14 +94,15 @@ class Found:
 def found(recording: Recording, lasting: int) -> Mapping[str, Found]:
     """What was seen of each set-up; subflows but the first count that lasted so long, in ns."""
     names = dict(recording.table("connection_ends").select("connection", "name").iter_rows())
-    seen = {name: Found() for name in names.values()}
+    cases = {connection: str(name).partition("-")[0] for connection, name in names.items()}
+    seen = {case: Found() for case in cases.values()}
     lasted = (pl.col("closed_ns") - pl.col("established_ns")).fill_null(lasting) >= lasting
     begun = pl.col("established_ns").is_not_null()
     worked = recording.table("subflow_ends").filter(begun & (lasted | (pl.col("subflow") == 0)))
     given = pl.col("client_received_bytes") + pl.col("server_received_bytes")
     shares = worked.with_columns(bytes=given, share=given / given.sum().over("connection"))
     for row in shares.sort("connection", "subflow").iter_rows(named=True):
-        of = seen[names[row["connection"]]]
+        of = seen[cases[row["connection"]]]
         pair = (row["source"], row["destination"])
         established, closed = (
             None if row[key] is None else row[key] // 10**6 for key in ("established_ns", "closed_ns")
@@ -109,7 +110,7 @@ def found(recording: Recording, lasting: int) -> Mapping[str, Found]:
         of.subflows.append((*pair, established, closed if closed is not None and closed < ENDS else None))
         of.shares[pair] = of.shares.get(pair, 0.0) + (row["share"] or 0.0)
     for host, name, value in recording.table("counters").select("host", "name", "value").iter_rows():
-        case, _, side = str(host).rpartition("-")
+        case, _, side = str(host).partition("-")
         counter = str(name).removeprefix("MPTcpExt")
         if counter in COUNTED and value:
             seen[case].counters[f"{side} {counter}"] = value

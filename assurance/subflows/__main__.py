@@ -65,7 +65,7 @@ def by_class(found: Sequence[Compared]) -> Iterator[str]:
 def _kind(difference: str) -> str:
     """Without what is of one set-up: a counter with its side, or what differs of a subflow."""
     first = difference.split()[0].removesuffix(":")
-    return difference.split(":")[0] if first in ("client", "server") else first
+    return difference.split(":")[0] if first.startswith(("client", "server")) else first
 
 
 def by_kind(found: Sequence[Compared]) -> Iterator[str]:

@@ -26,6 +26,7 @@ RUNS: Final[list[tuple[str, Data, list[str]]]] = [
         ["defaults.scheduler=roundrobin", "link.path1.delay=60 ms"],
     ),
     ("aggregation/mptcp", {"seed": 5, "link.path0.loss": 1.5}, ["seed=5", "link.path0.loss=1.5 %"]),
+    ("aggregation/mptcp", {"host.client.scheduler": "redundant"}, ["host.client.scheduler=redundant"]),
     ("multipath-quic/rtt", {}, []),
     ("wifi-walk/both", {}, []),
 ]

@@ -60,6 +60,18 @@ def test_a_queue_in_packets_has_whole_numbers() -> None:
     assert (knob["value"], knob["unit"], knob["whole"]) == (50, "packets", True)
 
 
+def test_each_host_has_its_own_settings() -> None:
+    found = knobs(aggregation())
+    for name in ("scheduler", "congestion", "receive_buffer"):
+        own = found[f"host.client.{name}"]
+        assert (own["group"], own["follows"]) == ("host client", f"defaults.{name}")
+
+
+def test_a_plan_that_is_drawn_from_the_seed_has_no_knob_for_it() -> None:
+    lab = get("switch-failure")
+    assert "seed" not in knobs(lab.runs[0].of(lab.scenario()))
+
+
 def settings(found: list[Data], draw: random.Random) -> dict[str, float | str]:
     chosen = draw.sample(found, min(len(found), draw.randint(1, 4)))
     return {knob["key"]: setting(knob, draw) for knob in chosen}

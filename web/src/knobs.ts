@@ -24,6 +24,8 @@ interface Common {
   label: string;
   /** What it belongs to, which is its heading. */
   group: string;
+  /** The knob whose setting it has while it has none of its own. */
+  follows?: string;
 }
 
 export interface NumberKnob extends Common {
@@ -69,12 +71,12 @@ export function planWith(plan: unknown, knobs: Knob[], settings: Settings): unkn
   const replace = (all: Replaced[]) => all.forEach(({ at, value }) => put(found, at, value));
   for (const knob of knobs) {
     const setting = settings[knob.key];
-    if (setting === undefined || setting === knob.value || knob.kind !== "choice") continue;
+    if (setting === undefined || knob.kind !== "choice") continue;
     replace(knob.options.find((option) => option.name === setting)?.replaced ?? []);
   }
   for (const knob of knobs) {
     const setting = settings[knob.key];
-    if (typeof setting !== "number" || setting === knob.value || knob.kind !== "number") continue;
+    if (typeof setting !== "number" || knob.kind !== "number") continue;
     if (setting === 0 && knob.none) {
       replace(knob.none);
       continue;
@@ -87,6 +89,11 @@ export function planWith(plan: unknown, knobs: Knob[], settings: Settings): unkn
     }
   }
   return found;
+}
+
+/** Where a knob stands without a setting of its own; null: at no number. */
+export function stands(knob: Knob, settings: Settings): Setting | null {
+  return (knob.follows === undefined ? undefined : settings[knob.follows]) ?? knob.value;
 }
 
 /** As `--set` takes it. */

@@ -6,7 +6,7 @@ import { usePalette } from "./colour";
 import { complaining } from "./complaint";
 import type { Change, Channel, Network, Run } from "./data";
 import { mbps, took } from "./format";
-import { planWith, settingsOf, text, type ChoiceKnob, type Knob, type NumberKnob, type Setting, type Settings } from "./knobs";
+import { planWith, settingsOf, stands, text, type ChoiceKnob, type Knob, type NumberKnob, type Setting, type Settings } from "./knobs";
 import { Lab, type Shown } from "./lab";
 import { RunView } from "./run";
 import { Scrubber } from "./scrubber";
@@ -169,7 +169,7 @@ function App({ page }: { page: Playground }) {
   const change = (key: string, value: Setting) => {
     const knob = preset.knobs.find((each) => each.key === key);
     const { [key]: _, ...others } = settings;
-    choose({ ...chosen, settings: knob?.value === value ? others : { ...others, [key]: value } });
+    choose({ ...chosen, settings: knob && stands(knob, others) === value ? others : { ...others, [key]: value } });
   };
   const shown = of.current === chosen.preset ? ran : null;
   const run = useMemo(() => shown && runOf(preset, shown), [shown]);
@@ -213,7 +213,7 @@ function App({ page }: { page: Playground }) {
             <fieldset key={name} id={`group-${name}`}>
               <legend>{name}</legend>
               {knobs.map((knob) => (
-                <KnobView key={`${preset.name}/${knob.key}`} knob={knob} setting={settings[knob.key] ?? knob.value} change={change} />
+                <KnobView key={`${preset.name}/${knob.key}`} knob={knob} setting={settings[knob.key] ?? stands(knob, settings)} change={change} />
               ))}
             </fieldset>
           ))}
@@ -246,8 +246,8 @@ function App({ page }: { page: Playground }) {
           run={run}
           before={past || null}
           pick={(what, number) => {
-            const name = what === "link" ? `link ${preset.plan.links[number]?.name}` : "transport";
-            const group = document.getElementById(`group-${name}`);
+            const name = what === "link" ? `link ${preset.plan.links[number]?.name}` : `host ${preset.plan.nodes[number]?.name}`;
+            const group = document.getElementById(`group-${name}`) ?? document.getElementById("group-transport");
             group?.scrollIntoView({ block: "center" });
             group?.querySelector<HTMLElement>("input, select")?.focus();
           }}

@@ -29,10 +29,6 @@ class Difference:
     def is_number(self) -> bool:
         return all(isinstance(it, int | float) and not isinstance(it, bool) for it in (self.old, self.new))
 
-    def data(self) -> dict[str, Any]:
-        """For the page: without a value where the other plan has none."""
-        return {"at": list(self.at), **({} if self.new is MISSING else {"value": self.new})}
-
 
 def differences(old: Any, new: Any, at: At = ()) -> Iterator[Difference]:
     """From one plan to another."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from polypath import registry
-from polypath.playground.changes import At, Difference, differences
+from polypath.playground.changes import MISSING, At, Difference, differences
 from polypath.scenario import Scenario, ScenarioError
 
 Data = dict[str, Any]
@@ -57,6 +57,10 @@ _TRANSPORTS: Final = ("tcp", "mptcp", "quic", "mpquic")
 #: With more links, nobody looks for one among so many sliders.
 _MOST_LINKS: Final = 12
 _MOST_APPLICATIONS: Final = 4
+#: With more hosts, one side is as good as another.
+_MOST_HOSTS: Final = 2
+#: The heading of what all hosts have.
+_BOTH: Final = "transport"
 
 
 def of_scenario(scenario: Scenario) -> list[Data]:
@@ -66,15 +70,21 @@ def of_scenario(scenario: Scenario) -> list[Data]:
 
 
 def _all(scenario: Scenario, base: Data) -> Iterator[Data | None]:
-    yield _seed(scenario)
+    yield _seed(scenario, base)
     for place, application in enumerate(base["applications"][:_MOST_APPLICATIONS], 1):
         key = f"application.{place}.transport"
         yield _choice(scenario, base, key, "transport", f"application {application['name']}", _TRANSPORTS)
-    for name, kind in _CHOICES:
-        label = kind.replace("-", " ")
-        yield _choice(scenario, base, f"defaults.{name}", label, "transport", list(registry.entries(kind)))
-    for of in _HOST:
-        yield _number(scenario, base, f"defaults.{of.key}", of, "transport")
+    transport = [
+        _choice(scenario, base, f"defaults.{name}", kind.replace("-", " "), _BOTH, list(registry.entries(kind)))
+        for name, kind in _CHOICES
+    ]
+    transport += [_number(scenario, base, f"defaults.{of.key}", of, _BOTH) for of in _HOST]
+    yield from transport
+    hosts = [(place, node["name"]) for place, node in enumerate(base["nodes"]) if node["kind"] == "host"]
+    if len(hosts) <= _MOST_HOSTS:
+        for place, name in hosts:
+            for knob in transport:
+                yield None if knob is None else _of_host(scenario, base, knob, place, name)
     if len(base["links"]) <= _MOST_LINKS:
         for link in base["links"]:
             group = f"link {link['name']}"
@@ -106,7 +116,12 @@ def _with(scenario: Scenario, key: str, text: str) -> Data | None:
         return None
 
 
-def _seed(scenario: Scenario) -> Data:
+def _seed(scenario: Scenario, base: Data) -> Data | None:
+    """None if the plan is drawn from the seed: whom flows go to, when they start."""
+    for seed in (1, 2):
+        changed = {each.at for each in differences(base, scenario.plan(seed).data)}
+        if not changed <= {("seed",)}:
+            return None
     return {
         "kind": "number",
         "key": "seed",
@@ -127,18 +142,69 @@ def _seed(scenario: Scenario) -> Data:
 def _choice(scenario: Scenario, base: Data, key: str, label: str, group: str, names: Sequence[str]) -> Data | None:
     """The option that changes nothing is the one that the scenario has."""
     plans = {name: plan for name in names if (plan := _with(scenario, key, name)) is not None}
-    options = {name: list(differences(base, plan)) for name, plan in plans.items()}
-    same = [name for name, changed in options.items() if not changed]
-    if len(options) < 2 or len(same) != 1:
+    changed = {name: {each.at for each in differences(base, plan)} for name, plan in plans.items()}
+    same = [name for name, places in changed.items() if not places]
+    if len(plans) < 2 or len(same) != 1:
         return None
+    places = _outermost(set().union(*changed.values()))
     return {
         "kind": "choice",
         "key": key,
         "label": label,
         "group": group,
         "value": same[0],
-        "options": [{"name": name, "replaced": [each.data() for each in changed]} for name, changed in options.items()],
+        "options": [
+            {"name": name, "replaced": [_replaced(at, _at(plan, at)) for at in places]} for name, plan in plans.items()
+        ],
     }
+
+
+def _outermost(places: set[At]) -> list[At]:
+    """Without those that lie within another."""
+    return sorted((at for at in places if not any(at[:length] in places for length in range(1, len(at)))), key=str)
+
+
+def _of_host(scenario: Scenario, base: Data, knob: Data, place: int, name: str) -> Data | None:
+    """A knob of all hosts for one of them: of its places those in this host.
+
+    None if the scenario's own key for the host says something else, as one plan tells.
+    """
+    key = f"host.{name}.{knob['key'].partition('.')[2]}"
+    own = {**knob, "key": key, "group": f"host {name}", "follows": knob["key"]}
+    if knob["kind"] == "choice":
+        own["options"] = [
+            {"name": option["name"], "replaced": _within(option["replaced"], place)} for option in knob["options"]
+        ]
+        tried = next(option for option in own["options"] if option["name"] != knob["value"])
+        text, expected = tried["name"], tried["replaced"]
+    else:
+        own |= {part: _within(knob[part], place) for part in ("replaced", "places")}
+        value = 3 * knob["min"]
+        text = f"{value:g} {knob['unit']}"
+        expected = own["replaced"] + [
+            _replaced(tuple(each["at"]), round(value * each["factor"] / each["divisor"] + each["offset"]))
+            for each in own["places"]
+        ]
+    plan = _with(scenario, key, text)
+    if not expected or plan is None:
+        return None
+    told = {tuple(each["at"]): each.get("value", MISSING) for each in expected}
+    fits = all(_at(plan, at) == value for at, value in told.items())
+    return own if fits and all(_lies_in(each.at, told) for each in differences(base, plan)) else None
+
+
+def _within(parts: Sequence[Mapping[str, Any]], place: int) -> list[Data]:
+    """The places in a node of the plan."""
+    return [dict(each) for each in parts if list(each["at"][:2]) == ["nodes", place]]
+
+
+def _lies_in(at: At, told: Mapping[At, Any]) -> bool:
+    return any(at[:length] in told for length in range(1, len(at) + 1))
+
+
+def _replaced(at: At, value: Any) -> Data:
+    """For the page: without a value where the plan has none."""
+    return {"at": list(at), **({} if value is MISSING else {"value": value})}
 
 
 def _number(scenario: Scenario, base: Data, key: str, of: _Number, group: str) -> Data | None:
@@ -171,8 +237,8 @@ def _number(scenario: Scenario, base: Data, key: str, of: _Number, group: str) -
         "log": of.log,
         "whole": of.whole,
         "value": value,
-        "replaced": [each.data() for each in replaced],
-        "none": [each.data() for each in at_none] if none is not None else None,
+        "replaced": [_replaced(each.at, each.new) for each in replaced],
+        "none": [_replaced(each.at, each.new) for each in at_none] if none is not None else None,
         "places": places,
     }
 
@@ -219,11 +285,12 @@ def _value(base: Data, place: Mapping[str, Any]) -> float | None:
 
 
 def _at(plan: Any, at: At) -> Any:
+    """What a plan has at a place, or MISSING."""
     for step in at:
         try:
             plan = plan[step]
         except (KeyError, IndexError, TypeError):
-            return None
+            return MISSING
     return plan
 
 

@@ -210,12 +210,7 @@ function App({ page }: { page: Playground }) {
       <section class="playground" aria-label="Settings and what comes of them">
         <form class="knobs" aria-label="Settings" onSubmit={(event) => event.preventDefault()}>
           {groups(preset.knobs).map(([name, knobs]) => (
-            <fieldset key={name} id={`group-${name}`}>
-              <legend>{name}</legend>
-              {knobs.map((knob) => (
-                <KnobView key={`${preset.name}/${knob.key}`} knob={knob} setting={settings[knob.key] ?? stands(knob, settings)} change={change} />
-              ))}
-            </fieldset>
+            <Group key={`${preset.name}/${name}`} {...{ name, knobs, settings, change }} />
           ))}
           <button type="button" disabled={Object.keys(settings).length === 0} onClick={() => choose({ ...chosen, settings: {} })}>
             Reset
@@ -248,6 +243,7 @@ function App({ page }: { page: Playground }) {
           pick={(what, number) => {
             const name = what === "link" ? `link ${preset.plan.links[number]?.name}` : `host ${preset.plan.nodes[number]?.name}`;
             const group = document.getElementById(`group-${name}`) ?? document.getElementById("group-transport");
+            group?.querySelector("details")?.setAttribute("open", "");
             group?.scrollIntoView({ block: "center" });
             group?.querySelector<HTMLElement>("input, select")?.focus();
           }}
@@ -268,6 +264,34 @@ function groups(knobs: Knob[]): [string, Knob[]][] {
   const found = new Map<string, Knob[]>();
   for (const knob of knobs) found.set(knob.group, [...(found.get(knob.group) ?? []), knob]);
   return [...found];
+}
+
+interface GroupProps {
+  name: string;
+  knobs: Knob[];
+  settings: Settings;
+  change: (key: string, value: Setting) => void;
+}
+
+/** What follows other settings is folded up until it has some of its own. */
+function Group({ name, knobs, settings, change }: GroupProps) {
+  const rows = knobs.map((knob) => (
+    <KnobView key={knob.key} knob={knob} setting={settings[knob.key] ?? stands(knob, settings)} change={change} />
+  ));
+  const own = knobs.some((knob) => settings[knob.key] !== undefined);
+  return (
+    <fieldset id={`group-${name}`}>
+      <legend>{name}</legend>
+      {knobs.every((knob) => knob.follows) ? (
+        <details open={own}>
+          <summary>{own ? "has settings of its own" : "as transport"}</summary>
+          {rows}
+        </details>
+      ) : (
+        rows
+      )}
+    </fieldset>
+  );
 }
 
 function Compared({ now, then }: { now: Shown; then: Shown }) {

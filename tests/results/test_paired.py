@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -251,3 +252,10 @@ def test_a_video_that_was_never_shown_keeps_its_pair_and_has_less_than_any_rate(
     assert found["pairs"].to_list() == [3, 3]
     assert found["unfinished"].to_list() == [0, 2]
     assert found["difference"].to_list() == [None, -math.inf]
+
+
+def test_what_the_interval_does_not_show_is_not_shown() -> None:
+    """Test and interval are of two methods, which may disagree at the edge."""
+    found = replace(compare([2.0, 3.0, 4.0, 5.0, 6.0, 7.0], [1.0] * 6), low=-0.01, high=9.0)
+    assert judged([found])[0].verdict == "no difference shown"
+    assert judged([replace(found, low=0.0)])[0].verdict == "higher"

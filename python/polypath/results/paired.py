@@ -234,15 +234,26 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def judged(found: Sequence[Comparison]) -> list[Comparison]:
-    """The comparisons of a table with their p-values corrected, and what these show."""
+    """The comparisons of a table with their p-values corrected, and what these show.
+
+    Test and interval are of two methods: what one shows and the other does not is not shown.
+    """
     tested = [place for place, each in enumerate(found) if each.p is not None]
     corrected = holm([p for each in found if (p := each.p) is not None])
     made = list(found)
     for place, p in zip(tested, corrected, strict=True):
         made[place] = replace(
-            found[place], p_holm=p, verdict=found[place].verdict if p < LEVEL else "no difference shown"
+            found[place],
+            p_holm=p,
+            verdict=found[place].verdict if p < LEVEL and not _holds_none(found[place]) else "no difference shown",
         )
     return made
+
+
+def _holds_none(of: Comparison) -> bool:
+    """Whether there is one direction, and the interval has both."""
+    one_way = of.verdict in ("higher", "lower")
+    return one_way and of.low is not None and of.high is not None and of.low < 0 < of.high
 
 
 def least_p(pairs: int) -> float:

@@ -20,7 +20,7 @@ from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Runs, Seed, Settings
 from polypath.engines import Options
 from polypath.remedies import Trial
-from polypath.results import Recording, account, layout, metrics, reasons
+from polypath.results import Recording, account, incidents, layout, metrics, reasons
 from polypath.results.account import Account
 from polypath.results.metrics import SECOND, Connection
 from polypath.results.phrases import counted
@@ -115,6 +115,7 @@ def explain(
     else:
         for connection, kept in found:
             _show(connection, kept)
+            _show_incidents(incidents.of_connection(recording, connection))
             if connection.name in asked:
                 _show_requests(asked[connection.name])
             if check:
@@ -200,6 +201,13 @@ def _show(connection: Connection, kept: Account) -> None:
     out.print()
 
 
+def _show_incidents(found: Sequence[incidents.Incident]) -> None:
+    for each in found:
+        out.print(escape(each.sentence))
+    if found:
+        out.print()
+
+
 def _show_others(recording: Recording, shown: Set[int]) -> None:
     """Names those of which no account was kept."""
     others = [each for each in metrics.connections(recording) if each.application not in shown]
@@ -252,6 +260,10 @@ def _data(
             {
                 "name": connection.name,
                 **kept.data(),
+                "incidents": [
+                    {"time_s": each.time_ns / SECOND, "sentence": each.sentence}
+                    for each in incidents.of_connection(recording, connection)
+                ],
                 **(
                     {"requests": [_request(each) for each in asked[connection.name]]}
                     if connection.name in asked

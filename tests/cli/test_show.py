@@ -151,3 +151,12 @@ def test_no_name_of_a_received_result_is_markup(polypath: Any, tmp_path: Path, v
     shown = polypath("show", tmp_path / "out")
     assert (shown.code, shown.err) == (0, "")
     assert f"two{link}" in shown.out
+
+
+def test_a_lab_has_things_to_try(polypath: Any) -> None:
+    lines = [line.rstrip() for line in polypath("show", "aggregation").out.splitlines()]
+    at = lines.index("Things to try")
+    assert (
+        lines[at + 1] == '- polypath run aggregation --run mptcp --set link.path1.rate="5 Mbps": is it still the sum?'
+    )
+    assert sum(line.startswith("- ") for line in lines) == 4

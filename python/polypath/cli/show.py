@@ -77,4 +77,9 @@ def _show_lab(lab: Lab) -> None:
             rows.add_row(escape(expectation.name), escape(expectation.published), escape(bound(expectation)))
         out.print(rows)
         out.print()
+    if lab.tries:
+        out.print("Things to try")
+        for item in lab.tries:
+            out.print(Padding(f"- {escape(item.replace('`', ''))}", 0))
+        out.print()
     out.print(Padding(f"Source: {escape(lab.source)}", 0))

@@ -9,10 +9,11 @@ README.md       the question, the picture, what to expect and why, what to try
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
@@ -23,6 +24,9 @@ from polypath.scenario.reading import read_text
 from polypath.scenario.validate import faults
 
 Number = int | float
+
+#: The heading of what a reader may try.
+_TRIES: Final = "## Things to try"
 
 
 class LabRun(Model):
@@ -148,6 +152,13 @@ class Lab:
     def readme(self) -> str:
         """The text for the reader, Markdown."""
         return read_text(self.folder / "README.md", "text")
+
+    @property
+    def tries(self) -> list[str]:
+        """What the text says to try, an item each, Markdown in one line."""
+        _, _, rest = self.readme.partition(_TRIES)
+        items = re.split(r"^- ", rest.partition("\n## ")[0], flags=re.MULTILINE)[1:]
+        return [" ".join(item.split()) for item in items]
 
     @property
     def picture(self) -> str:

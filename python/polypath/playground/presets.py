@@ -15,7 +15,6 @@ from polypath.scenario import Scenario, ScenarioError
 
 #: A larger plan is nothing to move sliders for.
 _MOST_BYTES: Final = 100_000
-_TRY: Final = "## Things to try"
 #: Shell words of a text: `--set key="value"` and `--run name`.
 _SET: Final = re.compile(r"""--set\s+(?P<key>[\w.]+)=(?:"(?P<quoted>[^"`]+)"|(?P<bare>[^\s`"]+))""")
 _RUN: Final = re.compile(r"--run\s+(?P<run>[\w-]+)")
@@ -66,7 +65,7 @@ def of_scenario(scenario: Scenario, command: str) -> Preset:
 def of_lab(lab: Lab) -> Iterator[Preset]:
     """The presets of a lab's runs: none of those that vary, or need what a page does not have."""
     base = lab.scenario()
-    tries = list(_tries(lab.readme))
+    tries = lab.tries
     for run in lab.runs:
         if run.vary or base.vary:
             continue
@@ -106,15 +105,6 @@ def _has_python(part: Any) -> bool:
     if isinstance(part, Mapping):
         return part.get("name") == "python" or any(_has_python(each) for each in part.values())
     return isinstance(part, Sequence) and not isinstance(part, str) and any(_has_python(each) for each in part)
-
-
-def _tries(text: str) -> Iterator[str]:
-    """The items of the list of things to try."""
-    _, found, rest = text.partition(_TRY)
-    if not found:
-        return
-    for item in re.split(r"^- ", rest.partition("\n## ")[0], flags=re.MULTILINE)[1:]:
-        yield " ".join(item.split())
 
 
 def _try(text: str, found: Sequence[Data]) -> Data | None:

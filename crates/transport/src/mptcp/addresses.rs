@@ -12,7 +12,7 @@ use super::session::Multipath;
 use super::subflow::Subflow;
 use crate::path_manager::{Action, Departure, Occasion, Pair, RemoteAddress, unused_id};
 use crate::policy::Standing;
-use crate::tcp::State;
+use crate::tcp::{State, probes_tail};
 use crate::{CloseReason, EventKind, Mib, NEVER, Nanos, Purpose, Transmit};
 
 /// An announcement without echo is sent again so often, each time after twice as long (Linux net/mptcp/pm.c `ADD_ADDR_RETRANS_MAX`).
@@ -132,7 +132,7 @@ impl Connection {
         }
     }
 
-    fn end_announcement(&mut self) {
+    pub(super) fn end_announcement(&mut self) {
         self.announce_next();
         self.note_occasion(Occasion::AnnouncementEnded);
     }
@@ -164,7 +164,7 @@ impl Connection {
     }
 
     /// Tells the peer of an address, on a subflow, or later if there is none.
-    fn announce(&mut self, id: u8, port: Option<u16>, repeats: u32, on: Option<usize>) {
+    pub(super) fn announce(&mut self, id: u8, port: Option<u16>, repeats: u32, on: Option<usize>) {
         self.announcements.add(id);
         self.announcements.end(id);
         // `mptcp_adjust_add_addr_timeout`; a time of 0 has no end.
@@ -261,11 +261,13 @@ impl Connection {
                 let own = &self.subflows[*subflow];
                 let repeated = *purpose == Purpose::Retransmission || own.socket.timeouts() > 0;
                 // A tail loss probe asks for its MSS before all else (`tcp_send_loss_probe`).
-                let repeated = repeated && !own.socket.probes_tail();
+                let repeated = repeated && !probes_tail(&own.socket);
                 if repeated && self.policy.addresses().is_down(own.tuple.local.ip()) {
                     continue;
                 }
-                self.take_removal();
+                if let Some(ids) = self.announcements.take_removal() {
+                    removal(ids, &mut self.shared.counters);
+                }
                 continue;
             }
             let subflow = *subflow;
@@ -277,32 +279,18 @@ impl Connection {
             } else {
                 None
             };
-            if let Some(option) = added.or_else(|| self.take_removal()) {
+            let withdrawn = || {
+                let ids = self.announcements.take_removal()?;
+                Some(removal(ids, &mut self.shared.counters))
+            };
+            if let Some(option) = added.or_else(withdrawn) {
                 put_option(&mut self.shared.out[index].segment, option);
             }
         }
     }
 
-    /// The option that withdraws what waits for that, which counts as sent.
-    fn take_removal(&mut self) -> Option<MptcpOption> {
-        let ids = self.announcements.take_removal()?;
-        self.count_removal(&ids);
-        Some(removal(ids))
-    }
-
-    fn count_removal(&mut self, ids: &[u8]) {
-        (self.shared.counters).add(Mib::MPTcpExtRmAddrTx, ids.len() as u32);
-    }
-
-    pub(super) fn repeat_announcements(&mut self) {
-        let now = self.shared.now;
-        for one in self.announcements.due(now) {
-            self.announce(one.id, one.port, one.repeats + 1, self.carrier());
-        }
-    }
-
     /// The subflow on which options leave that concern none.
-    fn carrier(&self) -> Option<usize> {
+    pub(super) fn carrier(&self) -> Option<usize> {
         let all = || 0..self.subflows.len();
         let working = all().find(|&subflow| self.works(subflow));
         working
@@ -369,13 +357,6 @@ impl Connection {
             return;
         }
         self.manage_paths(Occasion::AddressReceived(id));
-    }
-
-    pub(super) fn on_add_addr_echo(&mut self, id: u8) {
-        self.shared.counters.increment(Mib::MPTcpExtEchoAdd);
-        if self.announcements.end(id) {
-            self.end_announcement();
-        }
     }
 
     pub(super) fn on_remove_addr(&mut self, ids: &[u8]) {
@@ -524,7 +505,7 @@ impl Connection {
         if self.session.multipath.is_none() {
             return;
         }
-        let leaving = self.open_subflows(|own| own.tuple.local.ip() == address);
+        let leaving = open(&self.subflows, |own| own.tuple.local.ip() == address);
         let finishes = self.shared.config.profile.finishes_withdrawn_subflows();
         // The kernel's list has the first subflow after its end, too (`mptcp_pm_has_subflow_saddr`).
         let known = id == 0 || self.announcements.known().contains(&id) || !leaving.is_empty();
@@ -551,13 +532,6 @@ impl Connection {
         }
     }
 
-    /// The subflows that the kernel's list has as open, and that suit.
-    fn open_subflows(&self, suits: impl Fn(&Subflow) -> bool) -> Vec<usize> {
-        let all = self.subflows.iter().enumerate();
-        let open = all.filter(|(_, own)| own.is_open() && own.is_known() && suits(own));
-        open.map(|(subflow, _)| subflow).collect()
-    }
-
     /// Subflows from `address` lead to every address of the peer's from now on, or to its first alone. Those that are there end, and others are
     /// opened (`mptcp_pm_nl_fullmesh`).
     pub fn set_fullmesh(&mut self, address: IpAddr, fullmesh: bool, now: Nanos) {
@@ -573,7 +547,7 @@ impl Connection {
         let local = local.clone();
         let departure = self.policy.manager().path_manager().departure(&local);
         if departure != Departure::Misnamed {
-            let leaving = self.open_subflows(|own| own.local_id == local.id);
+            let leaving = open(&self.subflows, |own| own.local_id == local.id);
             self.end_subflows(&leaving);
         }
         self.manage_paths(Occasion::EndpointChanged(local.id));
@@ -588,7 +562,7 @@ impl Connection {
         let manager = self.policy.manager().path_manager();
         let first = self.policy.addresses().find_local(0).cloned();
         let unknown = first.is_some_and(|it| manager.departure(&it) != Departure::Withdrawn);
-        let leaving = self.open_subflows(|own| {
+        let leaving = open(&self.subflows, |own| {
             let at = own.tuple.local;
             let endpoint = !unknown && manager.ranks(at.ip(), Some(at.port()));
             of.contains(&at.ip()) && (own.local_id != 0 || endpoint)
@@ -619,8 +593,8 @@ impl Connection {
         let subflow = all.find(|subflow| elsewhere(subflow) && self.works(*subflow));
         match subflow.or_else(|| self.carrier()) {
             Some(subflow) => {
-                self.count_removal(&ids);
-                self.send_option_on(subflow, removal(ids));
+                let option = removal(ids, &mut self.shared.counters);
+                self.send_option_on(subflow, option);
             }
             None => self.announcements.wait(
                 Unsent {
@@ -631,6 +605,13 @@ impl Connection {
             ),
         }
     }
+}
+
+/// The subflows that the kernel's list has as open, and that suit.
+fn open(subflows: &[Subflow], suits: impl Fn(&Subflow) -> bool) -> Vec<usize> {
+    let all = subflows.iter().enumerate();
+    let open = all.filter(|(_, own)| own.is_open() && own.is_known() && suits(own));
+    open.map(|(subflow, _)| subflow).collect()
 }
 
 fn put_option(segment: &mut Segment, option: MptcpOption) {

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use polypath_wire::mptcp::MptcpOption;
 
-use crate::{NEVER, Nanos};
+use crate::counters::Counters;
+use crate::{Mib, NEVER, Nanos};
 
 /// An announcement whose echo is awaited, or that waits for a subflow.
 #[derive(Clone, Copy, Debug)]
@@ -188,7 +189,8 @@ pub(super) fn echo((address_id, address, port): (u8, IpAddr, Option<u16>)) -> Mp
     }
 }
 
-/// Addresses are gone.
-pub(super) fn removal(address_ids: Vec<u8>) -> MptcpOption {
+/// Addresses are gone; each counts as sent.
+pub(super) fn removal(address_ids: Vec<u8>, counters: &mut Counters) -> MptcpOption {
+    counters.add(Mib::MPTcpExtRmAddrTx, address_ids.len() as u32);
     MptcpOption::RemoveAddr { address_ids }
 }

@@ -327,7 +327,12 @@ impl Connection {
                     echo: true,
                     address_id,
                     ..
-                } => self.on_add_addr_echo(*address_id),
+                } => {
+                    self.shared.counters.increment(Mib::MPTcpExtEchoAdd);
+                    if self.announcements.end(*address_id) {
+                        self.end_announcement();
+                    }
+                }
                 MptcpOption::AddAddr {
                     address_id,
                     address,

@@ -26,16 +26,6 @@ impl Socket {
         }
     }
 
-    /// An acknowledgement arrived while nothing is in flight: what a cork holds waits once more from then on (`tcp_ack_probe`,
-    /// `tcp_data_snd_check`).
-    #[cold]
-    pub(super) fn hold_again(&mut self, shared: &Shared) {
-        if self.corked(shared) {
-            self.timers.stop_retransmission();
-            self.hold(shared);
-        }
-    }
-
     /// What waits here leaves when its timer says so.
     pub(crate) fn tries_again(&self) -> bool {
         self.timers.pending == Pending::Probe
@@ -44,5 +34,15 @@ impl Socket {
     /// Whether the retransmission timer neither runs nor has passed its turn to another of the kind.
     pub(super) fn awaits_no_answer(&self) -> bool {
         matches!(self.timers.pending, Pending::None | Pending::Probe)
+    }
+}
+
+/// An acknowledgement arrived while nothing is in flight: what a cork holds waits once more from then on (`tcp_ack_probe`,
+/// `tcp_data_snd_check`).
+#[cold]
+pub(super) fn hold_again(socket: &mut Socket, shared: &Shared) {
+    if socket.corked(shared) {
+        socket.timers.stop_retransmission();
+        socket.hold(shared);
     }
 }

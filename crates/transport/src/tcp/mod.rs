@@ -53,6 +53,7 @@ pub(crate) use mtu_probing::Advice;
 use paced::Paced;
 use peer_window::PeerWindow;
 pub(crate) use receiver::Arrived;
+pub(crate) use recovery::probes_tail;
 use recovery::{Rack, Recovery, Refused};
 use sender::Sent;
 pub(crate) use sender::{Chunk, Kind, Push};

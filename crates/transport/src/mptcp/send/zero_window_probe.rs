@@ -66,7 +66,9 @@ impl Connection {
             return self.give_up_on_subflows();
         }
         if self.announcements.next_repeat() <= self.shared.now {
-            self.repeat_announcements();
+            for one in self.announcements.due(self.shared.now) {
+                self.announce(one.id, one.port, one.repeats + 1, self.carrier());
+            }
         }
         if self.policy.manager().wakes_at() <= self.shared.now {
             self.take_turn();

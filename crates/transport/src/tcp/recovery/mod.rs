@@ -8,6 +8,8 @@ mod scoreboard;
 mod timeout;
 mod undo;
 
+pub(crate) use timeout::probes_tail;
+
 use std::ops::Range;
 
 use polypath_wire::tcp::{Flags, Segment};
@@ -15,6 +17,7 @@ use polypath_wire::tcp::{Flags, Segment};
 pub(super) use local_drop::Refused;
 pub(super) use rack::Rack;
 
+use super::cork;
 use super::sender::{Push, Sent};
 use super::{Reckoning, Socket, State};
 use crate::congestion::Ack;
@@ -211,7 +214,7 @@ impl Socket {
         if self.says_nothing_new(segment) {
             // Header prediction passes over `tcp_ack` where there are timestamps at most.
             if self.tries_again() && segment.dss.is_some() {
-                self.hold_again(cx.shared);
+                cork::hold_again(self, cx.shared);
             }
             self.publish_sent(&mut cx.path);
         } else {
@@ -274,7 +277,7 @@ impl Socket {
             }
         } else {
             if self.tries_again() {
-                self.hold_again(cx.shared);
+                cork::hold_again(self, cx.shared);
             }
             delivery.duplicate = segment.seq_len() == 0 && !window_changed;
             if !self.negotiated.sack && delivery.duplicate && self.counts_duplicates() {

@@ -78,11 +78,6 @@ impl Socket {
         }
     }
 
-    /// A tail loss probe is the last that it sent, and unanswered.
-    pub(crate) fn probes_tail(&self) -> bool {
-        self.recovery.probe_end.is_some() && self.recovery.timeouts == 0
-    }
-
     /// A probe leaves: a repetition, or new data.
     pub(crate) fn note_loss_probe(&mut self, cx: &mut Context<impl Options>, repeats: bool) {
         cx.shared.counters.increment(Mib::TcpExtTCPLossProbes);
@@ -265,4 +260,9 @@ impl Socket {
     pub(crate) fn retransmission_timeout(&self, shared: &Shared) -> Nanos {
         self.rtt.rto(&shared.config)
     }
+}
+
+/// A tail loss probe is the last that a socket sent, and unanswered.
+pub(crate) fn probes_tail(socket: &Socket) -> bool {
+    socket.recovery.probe_end.is_some() && socket.recovery.timeouts == 0
 }

@@ -187,7 +187,7 @@ $(PROFILE): $(RUST_SOURCES) | $(VENV)/.ready
 	target/profile/venv/bin/polypath bench $(COUNTED) --seconds 0.5
 	@$$(rustc --print sysroot)/lib/rustlib/$(HOST)/bin/llvm-profdata merge --output $@ target/profile/counts
 
-wheel: $(VENV)/.ready $(if $(TARGET),,$(PROFILE))
+wheel: $(VENV)/.ready $(SIMULATOR) $(if $(TARGET),,$(PROFILE))
 	@$(BIN)/pip install --quiet --group wheel
 	@test -z '$(TARGET)' || rustup --quiet target add $(TARGET)
 	PATH="$(abspath $(BIN)):$$PATH" $(if $(TARGET),,RUSTFLAGS='-Cprofile-use=$(abspath $(PROFILE))') \

@@ -93,7 +93,7 @@ def written(found: list[Data], given: dict[str, float | str]) -> list[str]:
 
 
 def test_the_page_s_plan_is_that_of_set(tmp_path: Path, node: Node) -> None:
-    """Random settings of every preset; those that a scenario refuses are refused by the simulator as well."""
+    """Random settings of every preset of twelve labs; those that a scenario refuses are left out."""
     draw = random.Random(datetime.date.today().toordinal())
     cases = []
     for name in draw.sample(names(), 12):

@@ -80,6 +80,6 @@ scope.onmessage = ({ data }) => {
   newest = data.run;
   simulate(data.run, data.plan).catch((reason: unknown) => {
     const memory = reason instanceof WebAssembly.RuntimeError || reason instanceof RangeError;
-    scope.postMessage({ run: data.run, failed: memory ? `the run does not fit into the page's memory (${String(reason)})` : String(reason) });
+    scope.postMessage({ run: data.run, failed: memory ? `the run needs more than the page's 1 GiB of memory, or the simulator has a defect (${String(reason)})` : String(reason) });
   });
 };

@@ -10,6 +10,7 @@ use crate::connection::Connection;
 use crate::flows::Flows;
 use crate::half::{Half, Mark, Sent};
 use crate::hosts::Hosts;
+use crate::instants;
 use crate::join;
 use crate::packet::Packet;
 use crate::survey::Survey;
@@ -431,20 +432,13 @@ impl<'a> Analysis<'a> {
         self.recording.events.push(row);
     }
 
-    /// Samples of a connection at the instants since its last packet: the first, and the last before `now`. Nothing changed between.
+    /// Samples of a connection at the instants since its last packet.
     fn sample_before(&mut self, number: usize, now: i64) {
         let interval = self.settings.interval_ns;
-        let connection = &mut self.connections[number];
-        let until = now / interval * interval;
-        let Some(sampled) = connection.sampled.filter(|&sampled| sampled < until) else {
-            connection.sampled.get_or_insert(until);
-            return;
-        };
-        connection.sampled = Some(until);
-        if sampled.saturating_add(interval) < until {
-            self.sample(number, sampled.saturating_add(interval));
+        let sampled = &mut self.connections[number].sampled;
+        for at in instants::since(sampled, now, interval) {
+            self.sample(number, at);
         }
-        self.sample(number, until);
     }
 
     fn sample(&mut self, number: usize, at: i64) {

@@ -16,6 +16,7 @@ pub mod fuzz;
 mod gzip;
 mod half;
 mod hosts;
+mod instants;
 mod join;
 mod keys;
 mod layers;

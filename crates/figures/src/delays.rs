@@ -1,8 +1,10 @@
 //! Delays of requests, of which some have no answer.
 
+use rustc_hash::FxHashMap;
+
 use crate::connection::Connection;
 use crate::figures::Figures;
-use crate::table::TableError;
+use crate::table::{Table, TableError, grouped};
 
 /// What is known of the delays of several requests. One without an answer is longer than any that was answered.
 #[derive(Clone, Debug, Default)]
@@ -46,18 +48,43 @@ impl Delays {
     }
 }
 
+/// The requests of each application, and the messages that found no packet.
+pub(crate) struct Requests {
+    groups: FxHashMap<i64, Vec<usize>>,
+    delays: Vec<Option<i64>>,
+    refused: FxHashMap<i64, usize>,
+}
+
+impl Requests {
+    pub fn of(requests: &Table, events: &Table) -> Result<Self, TableError> {
+        let mut refused = FxHashMap::default();
+        let kinds = events.texts("kind")?.into_iter();
+        for (kind, connection) in kinds.zip(events.integers("connection")?) {
+            if let (Some(connection), "datagram-refused") = (connection, kind) {
+                *refused.entry(connection).or_default() += 1;
+            }
+        }
+        Ok(Self {
+            groups: grouped(requests.counts("application")?, &requests.counts("index")?),
+            delays: requests.integers("delay_ns")?,
+            refused,
+        })
+    }
+}
+
 impl Figures {
     /// Delay of each request in ns, in the order of sending; absent: unanswered.
     pub fn delays(&self, of: &Connection) -> Result<Vec<Option<i64>>, TableError> {
-        let requests = self.table("requests");
-        let applications = requests.counts("application")?.into_iter();
-        let indices = requests.counts("index")?;
-        let mut own: Vec<(i64, Option<i64>)> = applications
-            .zip(indices.into_iter().zip(requests.integers("delay_ns")?))
-            .filter_map(|(application, row)| (application == of.application as i64).then_some(row))
-            .collect();
-        own.sort_by_key(|(index, _)| *index);
-        Ok(own.into_iter().map(|(_, delay)| delay).collect())
+        let requests = self.requests()?;
+        let rows = requests.groups.get(&(of.application as i64));
+        let delay = |row: &usize| requests.delays[*row];
+        Ok(rows.into_iter().flatten().map(delay).collect())
+    }
+
+    /// Messages for which no packet had room; they are among those without an answer.
+    pub(crate) fn refused(&self, of: &Connection) -> Result<usize, TableError> {
+        let refused = &self.requests()?.refused;
+        Ok(of.id.and_then(|id| refused.get(&id)).copied().unwrap_or(0))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::connection::{self, Connection};
+use crate::delays::Requests;
 use crate::plan::Plan;
 use crate::samples::{ConnectionSamples, DatagramSamples, SubflowSamples};
 use crate::subflow::SubflowEnds;
@@ -21,6 +22,7 @@ pub struct Figures {
     subflow_samples: OnceLock<SubflowSamples>,
     connection_samples: OnceLock<ConnectionSamples>,
     datagram_samples: OnceLock<DatagramSamples>,
+    requests: OnceLock<Requests>,
 }
 
 impl Figures {
@@ -47,6 +49,7 @@ impl Figures {
             subflow_samples: OnceLock::new(),
             connection_samples: OnceLock::new(),
             datagram_samples: OnceLock::new(),
+            requests: OnceLock::new(),
         }
     }
 
@@ -91,6 +94,11 @@ impl Figures {
         once(&self.connection_samples, || {
             ConnectionSamples::of(self.table("connections"))
         })
+    }
+
+    pub(crate) fn requests(&self) -> Result<&Requests, TableError> {
+        let work = || Requests::of(self.table("requests"), self.table("events"));
+        once(&self.requests, work)
     }
 
     pub(crate) fn datagrams(&self) -> Result<&DatagramSamples, TableError> {

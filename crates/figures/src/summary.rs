@@ -134,20 +134,6 @@ impl Figures {
         })
     }
 
-    /// Messages for which no packet had room; they are among those without an answer.
-    fn refused(&self, of: &Connection) -> Result<usize, TableError> {
-        let Some(id) = of.id else {
-            return Ok(0);
-        };
-        let events = self.table("events");
-        let kinds = events.texts("kind")?.into_iter();
-        let of_it = |(kind, connection)| kind == "datagram-refused" && connection == Some(id);
-        Ok(kinds
-            .zip(events.integers("connection")?)
-            .filter(|each| of_it(*each))
-            .count())
-    }
-
     fn of_subflow(&self, of: &Connection, each: Subflow) -> Result<SubflowSummary, TableError> {
         let goodput = self.subflow_goodput_bps(of, &each)?;
         let samples = self.srtt_us(of, &each)?;

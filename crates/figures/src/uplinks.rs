@@ -1,5 +1,7 @@
 //! The links at subflows' interfaces of the client, by which a person tells paths apart.
 
+use rustc_hash::FxHashSet;
+
 use crate::connection::Connection;
 use crate::figures::Figures;
 use crate::plan::Plan;
@@ -32,10 +34,14 @@ impl Figures {
     /// The paths that the run's connections use, in the order of the plan's links; those that have no link last, by name.
     pub fn paths(&self) -> Result<Vec<&str>, TableError> {
         let mut found = Vec::new();
+        let mut known = FxHashSet::default();
         let ends = self.subflow_ends()?;
         for of in self.connections()? {
+            let client = self.plan().applications.get(of.application);
             for interface in ends.interfaces_of(of) {
-                found.push(uplink(self.plan(), of, interface));
+                if known.insert((client.and_then(|it| it.client), interface)) {
+                    found.push(uplink(self.plan(), of, interface));
+                }
             }
         }
         let links = &self.plan().links;

@@ -60,7 +60,7 @@ def playground(
 def _of(target: str, settings: Sequence[str]) -> Iterator[Preset]:
     if target not in labs.names():
         for job in jobs.of_target(target, (), settings, None):
-            yield of_scenario(job.scenario, target)
+            yield of_scenario(job.scenario, "".join((target, *(f" --set '{each}'" for each in settings))))
         return
     if settings:
         raise InputError("--set is of scenario files; a lab's settings are changed in the page")

@@ -20,7 +20,7 @@ import polars as pl
 from polypath.results import metrics
 from polypath.results.changes import changes
 from polypath.results.metrics import SECOND, Blocking, Connection, Side, Subflow
-from polypath.results.phrases import counted
+from polypath.results.phrases import capitalised, counted, seconds
 from polypath.results.recording import Recording
 
 #: A receive window is full when this part of it is outstanding: what is left may be less than a segment.
@@ -185,7 +185,7 @@ def _stalled(recording: Recording, of: Connection) -> Iterator[Cause]:
     since, until, round_trip = max(stretches, key=lambda each: (each[1] - each[0], -each[0]))
     longer = f", for longer than a round trip of {round_trip / 1e6:.3g} ms" if round_trip else ""
     number = "" if len(stretches) == 1 else f"in {len(stretches)} stretches, the longest of "
-    place = f"{number}{_seconds(until - since)} from {_seconds(since)} on{_meanwhile(recording, of, since, until)}"
+    place = f"{number}{seconds(until - since)} from {seconds(since)} on{_meanwhile(recording, of, since, until)}"
     yield Cause(
         "stalled",
         sum(after - before - explained for before, after, explained in stretches),
@@ -222,9 +222,7 @@ def _joined(intervals: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 def _meanwhile(recording: Recording, of: Connection, since: int, until: int) -> str:
     """What happened on the way into a stretch and in it, in words."""
     begin = since - SECOND
-    parts = [
-        f"{each.text} at {_seconds(each.time_ns)}" for each in changes(recording) if begin <= each.time_ns <= until
-    ]
+    parts = [f"{each.text} at {seconds(each.time_ns)}" for each in changes(recording) if begin <= each.time_ns <= until]
     events = recording.table("events").filter(
         pl.col("time_ns").is_between(begin, until) & (pl.col("connection") == of.id)
     )
@@ -282,13 +280,13 @@ def _handshakes(recording: Recording, of: Connection) -> Iterator[Cause]:
     for lane in lanes:
         if lane.established_ns is None:
             whole = of.until_ns - begun
-            yield Cause("joining", whole, f"{_sentence(lane.label)} was never established.", begun)
+            yield Cause("joining", whole, f"{capitalised(lane.label)} was never established.", begun)
         elif lane.id and not lane.backup and lane.established_ns > begun:
             since, after = begun, ""
             if (before := _predecessor(lane, lanes)) is not None:
                 since = before.closed_ns or begun
-                after = f", after {before.label} had closed at {_seconds(since)}"
-            said = f"{_sentence(lane.label)} was there only from {_seconds(lane.established_ns)} on{after}."
+                after = f", after {before.label} had closed at {seconds(since)}"
+            said = f"{capitalised(lane.label)} was there only from {seconds(lane.established_ns)} on{after}."
             yield Cause("joining", lane.established_ns - since, said, since)
 
 
@@ -300,11 +298,3 @@ def _predecessor(lane: Subflow, lanes: Sequence[Subflow]) -> Subflow | None:
     if any(it.closed_ns is None or it.closed_ns > at for it in before):
         return None
     return max(before, key=lambda it: it.closed_ns or 0, default=None)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _seconds(time_ns: int) -> str:
-    return f"{time_ns / SECOND:.4g} s"

@@ -9,8 +9,8 @@ from typing import Final
 import polars as pl
 
 from polypath.results import metrics
-from polypath.results.metrics import SECOND, Connection, Subflow
-from polypath.results.phrases import counted
+from polypath.results.metrics import Connection, Subflow
+from polypath.results.phrases import capitalised, counted, seconds
 from polypath.results.recording import Recording
 
 _KINDS: Final = ("fallback", "reset", "timeout")
@@ -41,7 +41,7 @@ def _fallback(events: pl.DataFrame) -> Iterator[Incident]:
     """Each end has a reason of its own; the other end's follows from the first."""
     told = events.filter(pl.col("kind") == "fallback").sort("time_ns", maintain_order=True)
     for time, host, detail in told.select("time_ns", "host", "detail").head(1).iter_rows():
-        yield Incident(time, f"It fell back to TCP at {_seconds(time)} ({host}: {detail}).")
+        yield Incident(time, f"It fell back to TCP at {seconds(time)} ({host}: {detail}).")
 
 
 def _joins(of: Connection, lanes: Sequence[Subflow], events: pl.DataFrame) -> Iterator[Incident]:
@@ -54,7 +54,7 @@ def _joins(of: Connection, lanes: Sequence[Subflow], events: pl.DataFrame) -> It
         reset = _first(events, "reset", lane)
         if reset is not None:
             time, host = reset
-            yield Incident(time, f"The join of {lane.label} failed at {_seconds(time)}: {host} reset it.")
+            yield Incident(time, f"The join of {lane.label} failed at {seconds(time)}: {host} reset it.")
         else:
             yield Incident(of.until_ns, f"The join of {lane.label} had no answer.")
 
@@ -64,7 +64,7 @@ def _resets(lanes: Sequence[Subflow], events: pl.DataFrame) -> Iterator[Incident
         reset = _first(events, "reset", lane)
         if lane.established_ns is not None and reset is not None:
             time, host = reset
-            yield Incident(time, f"{_sentence(lane.label)} was reset by {host} at {_seconds(time)}.")
+            yield Incident(time, f"{capitalised(lane.label)} was reset by {host} at {seconds(time)}.")
 
 
 def _timeouts(
@@ -77,10 +77,12 @@ def _timeouts(
         times = sorted(events.filter(own)["time_ns"])
         if not times:
             continue
-        when = f"at {_seconds(times[0])}"
+        when = f"at {seconds(times[0])}"
         if len(times) > 1:
-            when = f"between {_seconds(times[0])} and {_seconds(times[-1])}"
-        yield Incident(times[0], f"{_sentence(lane.label)} had {counted(len(times), 'retransmission timeout')} {when}.")
+            when = f"between {seconds(times[0])} and {seconds(times[-1])}"
+        yield Incident(
+            times[0], f"{capitalised(lane.label)} had {counted(len(times), 'retransmission timeout')} {when}."
+        )
 
 
 def _first(events: pl.DataFrame, kind: str, lane: Subflow) -> tuple[int, str] | None:
@@ -93,11 +95,3 @@ def _host(recording: Recording, of: Connection) -> str | None:
     applications, nodes = recording.plan.get("applications", []), recording.plan.get("nodes", [])
     place = applications[of.application].get(of.sender) if of.application < len(applications) else None
     return str(nodes[place]["name"]) if isinstance(place, int) and place < len(nodes) else None
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _seconds(time_ns: int) -> str:
-    return f"{time_ns / SECOND:.4g} s"

@@ -24,3 +24,13 @@ def milliseconds(time_ns: float) -> str:
     """One decimal, three digits of what is below 0.1 ms."""
     value = round(time_ns) / 1e6
     return f"{value:.1f}" if value >= _ONE_DECIMAL_MS else significant(value, 3)
+
+
+def seconds(time_ns: int) -> str:
+    """A moment of a run, four digits."""
+    return f"{time_ns / 1e9:.4g} s"
+
+
+def capitalised(text: str) -> str:
+    """As one begins."""
+    return text[:1].upper() + text[1:]

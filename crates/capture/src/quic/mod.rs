@@ -23,6 +23,7 @@ pub use path::Path;
 
 use crate::analysis::{SIDES, Settings};
 use crate::hosts::Hosts;
+use crate::instants;
 use crate::packet::Tap;
 use connection::{News, Opened};
 use datagram::Opening;
@@ -310,20 +311,13 @@ impl<'a> Quic<'a> {
         self.rows.segments.push((row, header));
     }
 
-    /// Samples of a connection at the instants since its last datagram: the first, and the last before `now`.
+    /// Samples of a connection at the instants since its last datagram.
     fn sample_before(&mut self, number: usize, now: i64) {
         let interval = self.settings.interval_ns;
-        let until = now / interval * interval;
-        let connection = &mut self.connections[number];
-        let Some(sampled) = connection.sampled.filter(|&sampled| sampled < until) else {
-            connection.sampled.get_or_insert(until);
-            return;
-        };
-        connection.sampled = Some(until);
-        if sampled.saturating_add(interval) < until {
-            self.sample(number, sampled.saturating_add(interval));
+        let sampled = &mut self.connections[number].sampled;
+        for at in instants::since(sampled, now, interval) {
+            self.sample(number, at);
         }
-        self.sample(number, until);
     }
 
     fn sample(&mut self, number: usize, at: i64) {

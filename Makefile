@@ -52,7 +52,8 @@ demo: build
 build: $(NATIVE)
 
 $(NATIVE): $(VENV)/.ready $(RUST_SOURCES) pyproject.toml
-	$(BIN)/maturin develop --release --quiet
+	@echo 'Compiling the simulator, which takes some minutes'
+	@.ci/step compile $(BIN)/maturin develop --profile local --quiet
 	@touch $@
 
 $(VENV)/.ready: pyproject.toml | tools
@@ -340,7 +341,9 @@ fuzz-coverage:
 coverage: build
 	@$(BIN)/python docs/coverage.py
 
-bench: build
+# Optimised as a wheel is, but for its profile.
+bench: $(VENV)/.ready
+	@$(BIN)/maturin develop --release --quiet
 	@$(BIN)/polypath bench
 
 ROUNDS ?= 5

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::asked::Asked;
 use crate::chart::{Chart, Column, MOST_VALUES, Packed};
 use crate::connection::{Connection, Side};
 use crate::figures::Figures;
@@ -15,7 +16,7 @@ use crate::table::TableError;
 const QUEUES: usize = 8;
 
 /// A connection's charts; those without data are absent.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Charts {
     /// Goodput, then the rate of each subflow whose bytes are counted, in bit/s over the time since the row before.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,6 +35,8 @@ pub struct Charts {
     /// Bytes that wait at the receiver: between subflows, then within each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reassembly: Option<Packed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Asked>,
 }
 
 /// The longest queues over time, in packets.
@@ -78,9 +81,17 @@ impl Figures {
                 )?)),
             }
         };
+        let requests = self.asked(of, lanes)?;
+        if of.transport == "icmp" {
+            return Ok(Charts {
+                requests,
+                ..Charts::default()
+            });
+        }
         let rates = self.rates(of, lanes)?;
         let course = self.delivered(of)?;
         Ok(Charts {
+            requests,
             rate: rates.says_something().then(|| rates.averaged(most)),
             delivered: packed(Chart {
                 times: course.times,

@@ -1,6 +1,7 @@
 //! The figures of a run, out of the tables of a recording of any engine: Python and the page in a browser have them from here.
 
 mod account;
+mod asked;
 mod chart;
 mod charts;
 mod connection;
@@ -17,6 +18,7 @@ mod table;
 mod uplinks;
 
 pub use account::{Account, Charge};
+pub use asked::Asked;
 pub use chart::{Chart, MOST_VALUES, Packed};
 pub use charts::{Charts, QueueOf, Queues};
 pub use connection::{Connection, Side};

@@ -36,6 +36,12 @@ impl ConnectionSamples {
         })
     }
 
+    /// When an end was sampled.
+    pub fn times(&self, connection: i64, side: Side) -> Vec<i64> {
+        let rows = self.groups.get(&(connection, side));
+        rows.into_iter().flatten().map(|row| self.times[*row]).collect()
+    }
+
     /// Bytes delivered in order at an end.
     pub fn delivered(&self, connection: i64, side: Side) -> Totals {
         totals(

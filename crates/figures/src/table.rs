@@ -26,7 +26,7 @@ pub enum TableError {
 }
 
 /// The names of the tables that figures are made of.
-pub const NAMES: [&str; 12] = [
+pub const NAMES: [&str; 13] = [
     "subflows",
     "connections",
     "links",
@@ -39,6 +39,7 @@ pub const NAMES: [&str; 12] = [
     "link_ends",
     "datagrams",
     "datagram_samples",
+    "segments",
 ];
 
 /// A table in any number of batches; none: it has no rows.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from polypath.report import asked, columns, listing, network, series
+from polypath.report import columns, listing, network, series
 from polypath.results import Recording, account, causes, metrics, notes, other_tables, reasons, summary, uplinks
 from polypath.results.changes import changes
 from polypath.results.expectations import Row
@@ -139,14 +139,9 @@ def _run(run: Labelled, short: str, paths: dict[str, int], coarse: bool, segment
         del figures["connections"][number]["goodput_series"]
         figures["connections"][number]["requests"].pop("delay_s")
         if id(each) in shown:
-            charts = {} if each.transport == "icmp" else series.of_connection(recording, each, coarse)
-            more = {"requests": asked.of_connection(recording, each, lanes)}
-            if not coarse:
-                more["segments"] = listing.of_connection(recording, each, segments // len(shown))
-            data["connections"][f"{number}"] = {
-                **charts,
-                **{name: one for name, one in more.items() if one is not None},
-            }
+            charts = series.of_connection(recording, each, coarse)
+            listed = None if coarse else listing.of_connection(recording, each, segments // len(shown))
+            data["connections"][f"{number}"] = charts if listed is None else {**charts, "segments": listed}
         noted = list(notes.of(recording, each, lanes))
         described.append({"notes": noted, **_connection(recording, each, lanes, paths, charted=id(each) in shown)})
     if (queues := metrics.queues(recording, coarse=coarse)) is not None:

@@ -16,7 +16,7 @@ from polypath.results import metrics
 from .conftest import Node
 
 Data = dict[str, Any]
-LABS: Final = ("aggregation", "multipath-quic", "wifi-walk")
+LABS: Final = ("aggregation", "multipath-quic", "scheduler-reqres", "wifi-walk")
 #: Preset, settings of the page, and of the command.
 RUNS: Final[list[tuple[str, Data, list[str]]]] = [
     ("aggregation/mptcp", {}, []),
@@ -27,6 +27,12 @@ RUNS: Final[list[tuple[str, Data, list[str]]]] = [
     ),
     ("aggregation/mptcp", {"seed": 5, "link.path0.loss": 1.5}, ["seed=5", "link.path0.loss=1.5 %"]),
     ("aggregation/mptcp", {"host.client.scheduler": "redundant"}, ["host.client.scheduler=redundant"]),
+    (
+        "aggregation/mptcp",
+        {"event": "5~path1~goes down", "seed": 3},
+        ["seed=3", 'event.1={at="5 s", link="path1", up=false}'],
+    ),
+    ("scheduler-reqres/rr", {}, []),
     ("multipath-quic/rtt", {}, []),
     ("wifi-walk/both", {}, []),
 ]
@@ -35,13 +41,14 @@ RUNS: Final[list[tuple[str, Data, list[str]]]] = [
 def ran(name: str, settings: Data, given: list[str]) -> Data:
     (preset,) = (each for each in of_lab(get(name.partition("/")[0])) if each.name == name)
     recording = Simulator().run(preset.scenario.with_settings(given).plan())
-    knobs = [knob["key"] for knob in preset.data()["knobs"]]
-    told = sorted(given, key=lambda text: knobs.index(text.partition("=")[0]))
+    keys = [*(knob["key"] for knob in preset.data()["knobs"]), "event.1"]
+    told = sorted(given, key=lambda text: keys.index(text.partition("=")[0]))
     return {
         "lab": name,
         "settings": settings,
         "command": f"polypath run {preset.command}" + "".join(f" --set '{text}'" for text in told),
         "recording": recording.metadata.recording_sha256,
+        "requests": recording.table("requests").height,
         "goodput": [f"{(metrics.goodput(recording, of) or 0) / 1e6:.2f}" for of in metrics.connections(recording)],
     }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import json
 import random
+import shlex
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -123,10 +125,57 @@ def test_what_a_page_cannot_run_is_said() -> None:
         of_scenario(get("python-scheduler").runs[0].of(get("python-scheduler").scenario()), "mine.toml")
 
 
-def test_labs_with_python_or_sweeps_have_no_preset() -> None:
+def test_a_run_with_an_algorithm_in_python_has_no_preset() -> None:
     assert [preset.name for preset in of_lab(get("python-scheduler"))] == ["python-scheduler/rust"]
-    assert not list(of_lab(get("window-sweep")))
     assert [preset.name for preset in of_lab(get("aggregation"))][:2] == ["aggregation/tcp", "aggregation/mptcp"]
+
+
+@pytest.mark.parametrize("name", ["buffers", "exposure", "shared-bottleneck", "window-sweep"])
+def test_a_sweep_s_preset_is_the_point_that_its_command_names(name: str) -> None:
+    lab = get(name)
+    presets = list(of_lab(lab))
+    assert presets
+    for preset in presets:
+        words = shlex.split(preset.command)
+        given = [word for before, word in pairwise(words) if before == "--set"]
+        run = next(run for run in lab.runs if len(lab.runs) == 1 or run.name == words[words.index("--run") + 1])
+        assert given
+        assert run.of(lab.scenario()).with_settings(given).plan().data == preset.scenario.plan().data
+
+
+def test_the_page_s_events_are_those_of_set(tmp_path: Path, node: Node) -> None:
+    """Random events of labs that have links of all kinds, after events of their own."""
+    draw = random.Random(datetime.date.today().toordinal())
+    cases = []
+    for name in ("aggregation", "failover", "wifi-walk", "backup", "settings-grid"):
+        preset = draw.choice(list(of_lab(get(name))))
+        data = preset.data()
+        plan, kinds = data["plan"], data["events"]
+        for _ in range(5):
+            schedule = [
+                {
+                    "at_s": draw.choice([0, 0.5, 1, 3.25]),
+                    "link": draw.choice(kind["links"]),
+                    "kind": kind["name"],
+                    "value": round(draw.uniform(0.1, kind["most"]), 2) if "unit" in kind else None,
+                }
+                for kind in draw.choices(kinds["kinds"], k=draw.randint(1, 4))
+            ]
+            given = [
+                f'event.{number}={{at="{each["at_s"]} s", link="{each["link"]}", {_change(kinds, each)}}}'
+                for number, each in enumerate(schedule, kinds["first"])
+            ]
+            expected = preset.scenario.with_settings(given).plan().data
+            cases.append(
+                {"name": name, "plan": plan, "kinds": kinds, "schedule": schedule, "given": given, "expected": expected}
+            )
+    (tmp_path / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
+    node("schedule.test.mjs", POLYPATH_CASES=tmp_path / "cases.json")
+
+
+def _change(kinds: Data, event: Data) -> str:
+    (kind,) = (kind for kind in kinds["kinds"] if kind["name"] == event["kind"])
+    return f'{kind["key"]}="{event["value"]:g} {kind["unit"]}"' if "unit" in kind else f"{kind['key']}={kind['text']}"
 
 
 def test_things_to_try_are_settings_of_the_page() -> None:

@@ -4,27 +4,28 @@ import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { usePalette } from "./colour";
 import { complaining } from "./complaint";
-import type { Change, Channel, Network, Run } from "./data";
-import { mbps, took } from "./format";
+import type { Channel, Network, Run } from "./data";
+import { mbps, milliseconds, took } from "./format";
 import { planWith, settingsOf, stands, text, type ChoiceKnob, type Knob, type NumberKnob, type Setting, type Settings } from "./knobs";
 import { Lab, type Shown } from "./lab";
 import { RunView } from "./run";
+import { changesOf, eventsOf, inWords, planWithEvents, settingsOfEvents, written, type EventKinds, type Scheduled } from "./schedule";
 import { Scrubber } from "./scrubber";
 import { theme, toggleTheme, useValue, watchTheme } from "./store";
 
 interface Preset {
-  /** As `polypath run` takes it. */
-  command: string;
+  /** As `polypath run` takes it; null: a plan that was opened. */
+  command: string | null;
   name: string;
   title: string;
   question: string;
   /** What the reader may try: a text, and the settings that do it. */
   tries: { text: string; settings: Settings }[];
-  plan: { duration_ns: number; links: { name: string; forward: PlanChannel; backward: PlanChannel }[]; nodes: { name: string }[] };
+  plan: { duration_ns: number; events: unknown[]; links: { name: string; forward: PlanChannel; backward: PlanChannel }[]; nodes: { name: string }[] };
   network: Network | null;
-  changes: Change[];
   marks: { t: number; text: string }[];
   knobs: Knob[];
+  events: EventKinds | null;
 }
 
 interface PlanChannel {
@@ -43,30 +44,44 @@ interface Playground {
 interface Ran {
   shown: Shown;
   took_s: number;
-  settings: Settings;
+  chosen: Chosen;
 }
 
-/** The preset and the settings that the address names. */
-function addressed(presets: Preset[]): { preset: number; settings: Settings } {
+/** What a person has chosen. */
+interface Chosen {
+  preset: number;
+  settings: Settings;
+  schedule: Scheduled[];
+}
+
+/** What the address names. */
+function addressed(presets: Preset[]): Chosen {
   const parameters = new URLSearchParams(location.hash.slice(1));
   const named = presets.findIndex((each) => each.name === parameters.get("lab"));
-  const preset = Math.max(0, named);
-  return { preset, settings: settingsOf(parameters, presets[preset]?.knobs ?? []) };
+  const number = Math.max(0, named);
+  const preset = presets[number] as Preset;
+  return { preset: number, settings: settingsOf(parameters, preset.knobs), schedule: eventsOf(parameters, preset.events, preset.plan) };
 }
 
-function hashOf(preset: Preset, settings: Settings): string {
+function hashOf(preset: Preset, { settings, schedule }: Chosen): string {
   const parameters = new URLSearchParams({ lab: preset.name });
   for (const { key } of preset.knobs) if (settings[key] !== undefined) parameters.set(key, `${settings[key]}`);
+  for (const event of schedule) parameters.append("event", written(event));
   return `#${parameters.toString()}`;
 }
 
+function planOf(preset: Preset, { settings, schedule }: Chosen): Preset["plan"] {
+  return planWithEvents(planWith(preset.plan, preset.knobs, settings) as Preset["plan"], preset.events, schedule);
+}
+
 /** What a person types for the same run. */
-function command(preset: Preset, settings: Settings): string {
+function command(preset: Preset, { settings, schedule }: Chosen): string {
   const given = preset.knobs.flatMap((knob) => {
     const setting = settings[knob.key];
-    return setting === undefined ? [] : [` --set '${knob.key}=${text(knob, setting)}'`];
+    return setting === undefined ? [] : [`${knob.key}=${text(knob, setting)}`];
   });
-  return `polypath run ${preset.command}${given.join("")}`;
+  const all = [...given, ...settingsOfEvents(preset.events, schedule)];
+  return `polypath run ${preset.command}${all.map((each) => ` --set '${each}'`).join("")}`;
 }
 
 /** The network with what the plan says of its links, in the colours of the paths that were used. */
@@ -96,9 +111,9 @@ function networkOf(preset: Preset, plan: Preset["plan"], paths: string[]): Netwo
   };
 }
 
-function runOf(preset: Preset, { shown, settings }: Ran): Run {
-  const plan = planWith(preset.plan, preset.knobs, settings) as Preset["plan"];
-  const seed = settings["seed"] ?? preset.knobs.find((knob) => knob.key === "seed")?.value ?? 0;
+function runOf(preset: Preset, { shown, chosen }: Ran): Run {
+  const plan = planOf(preset, chosen);
+  const seed = chosen.settings["seed"] ?? preset.knobs.find((knob) => knob.key === "seed")?.value ?? 0;
   const { paths, connections, ...rest } = shown;
   return {
     ...rest,
@@ -116,13 +131,13 @@ function runOf(preset: Preset, { shown, settings }: Ran): Run {
     versions: {},
     further: [],
     network: networkOf(preset, plan, paths),
-    changes: preset.changes,
-    marks: preset.marks,
+    changes: changesOf(plan),
+    marks: [...preset.marks, ...chosen.schedule.map((event) => ({ t: event.at_s, text: inWords(preset.events, event) }))].sort((a, b) => a.t - b.t),
   };
 }
 
 function App({ page }: { page: Playground }) {
-  const { presets } = page;
+  const [presets, setPresets] = useState(page.presets);
   const lab = useMemo(() => new Lab(), []);
   const [chosen, choose] = useState(() => addressed(presets));
   const [ran, setRan] = useState<Ran | null>(null);
@@ -132,18 +147,18 @@ function App({ page }: { page: Playground }) {
   const of = useRef<number>(-1);
   const current = useValue(theme);
   const preset = presets[chosen.preset] as Preset;
-  const { settings } = chosen;
+  const { settings, schedule } = chosen;
 
   useEffect(() => {
     const moved = () => choose(addressed(presets));
     addEventListener("hashchange", moved);
     return () => removeEventListener("hashchange", moved);
-  }, []);
+  }, [presets]);
 
   useEffect(() => {
-    const hash = hashOf(preset, settings);
+    const hash = hashOf(preset, chosen);
     if (location.hash !== hash) history.replaceState(null, "", hash);
-    const plan = planWith(preset.plan, preset.knobs, settings) as Preset["plan"];
+    const plan = planOf(preset, chosen);
     const end = plan.duration_ns / 1e9;
     setProgress("starts");
     lab.run(JSON.stringify(plan), (heard) => {
@@ -161,7 +176,7 @@ function App({ page }: { page: Playground }) {
       of.current = chosen.preset;
       setRan((last) => {
         setBefore(same ? last : null);
-        return { shown: heard.shown, took_s: heard.took_s, settings };
+        return { shown: heard.shown, took_s: heard.took_s, chosen };
       });
     });
   }, [chosen]);
@@ -185,7 +200,7 @@ function App({ page }: { page: Playground }) {
         </div>
         <label>
           lab{" "}
-          <select value={String(chosen.preset)} onChange={(event) => choose({ preset: Number(event.currentTarget.value), settings: {} })} data-knob="lab">
+          <select value={String(chosen.preset)} onChange={(event) => choose({ preset: Number(event.currentTarget.value), settings: {}, schedule: [] })} data-knob="lab">
             {presets.map((each, index) => (
               <option value={String(index)} key={each.name}>
                 {each.name}: {each.title}
@@ -212,7 +227,20 @@ function App({ page }: { page: Playground }) {
           {groups(preset.knobs).map(([name, knobs]) => (
             <Group key={`${preset.name}/${name}`} {...{ name, knobs, settings, change }} />
           ))}
-          <button type="button" disabled={Object.keys(settings).length === 0} onClick={() => choose({ ...chosen, settings: {} })}>
+          {preset.events && (
+            <Schedule
+              kinds={preset.events}
+              links={preset.plan.links.map(({ name }) => name).filter((name) => preset.events?.kinds.some((kind) => kind.links.includes(name)))}
+              end={preset.plan.duration_ns / 1e9}
+              schedule={schedule}
+              set={(changed) => choose({ ...chosen, schedule: changed })}
+            />
+          )}
+          <button
+            type="button"
+            disabled={Object.keys(settings).length === 0 && schedule.length === 0}
+            onClick={() => choose({ ...chosen, settings: {}, schedule: [] })}
+          >
             Reset
           </button>
         </form>
@@ -231,7 +259,28 @@ function App({ page }: { page: Playground }) {
           )}
         </p>
         <p>
-          <code data-command="">{command(preset, settings)}</code>
+          {preset.command !== null && <code data-command="">{command(preset, chosen)}</code>}{" "}
+          <button type="button" onClick={() => save(`${preset.name.replaceAll("/", "-")}.plan.json`, planOf(preset, chosen))}>
+            Save the plan
+          </button>{" "}
+          <label class="file">
+            Open a plan{" "}
+            <input
+              type="file"
+              accept=".json,application/json"
+              onChange={(event) => {
+                const file = event.currentTarget.files?.[0];
+                if (!file) return;
+                openedPlan(file).then(
+                  (preset) => {
+                    setPresets([...presets, preset]);
+                    choose({ preset: presets.length, settings: {}, schedule: [] });
+                  },
+                  (reason: unknown) => setFailed(`${file.name}: ${reason instanceof Error ? reason.message : String(reason)}`),
+                );
+              }}
+            />
+          </label>
         </p>
         {shown && before && past && <Compared now={shown.shown} then={before.shown} />}
       </section>
@@ -257,6 +306,118 @@ function App({ page }: { page: Playground }) {
       </footer>
       <Scrubber key={chosen.preset} />
     </>
+  );
+}
+
+function save(name: string, plan: unknown): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([JSON.stringify(plan)], { type: "application/json" }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+/** A file's plan, as a run's folder and `Save the plan` have it. It has no knobs: they are found from a scenario. */
+async function openedPlan(file: File): Promise<Preset> {
+  const plan = JSON.parse(await file.text()) as Partial<Preset["plan"]> | null;
+  if (!plan || !Array.isArray(plan.links) || !Array.isArray(plan.nodes) || !Array.isArray(plan.events) || typeof plan.duration_ns !== "number")
+    throw new Error("this is no plan; open the plan.json of a run's folder, or one that this page has saved");
+  return { name: file.name, title: "a plan that was opened", question: "", command: null, tries: [], plan: plan as Preset["plan"], network: null, marks: [], knobs: [], events: null };
+}
+
+interface ScheduleProps {
+  kinds: EventKinds;
+  links: string[];
+  /** Seconds of the run. */
+  end: number;
+  schedule: Scheduled[];
+  set: (schedule: Scheduled[]) => void;
+}
+
+/** Events that are added to the run's own. */
+function Schedule({ kinds, links, end, schedule, set }: ScheduleProps) {
+  const change = (index: number, part: Partial<Scheduled>) => set(schedule.map((event, at) => (at === index ? { ...event, ...part } : event)));
+  const of = (name: string) => kinds.kinds.find((kind) => kind.name === name);
+  const suiting = (link: string) => kinds.kinds.filter((kind) => kind.links.includes(link));
+  /** An event of a link, of the kind that it had if that suits. */
+  const moved = (event: Scheduled, link: string): Partial<Scheduled> => {
+    const kind = suiting(link).find(({ name }) => name === event.kind) ?? suiting(link)[0];
+    return kind?.name === event.kind ? { link } : { link, kind: kind?.name ?? "", value: kind?.value ?? null };
+  };
+  return (
+    <fieldset id="group-events" class="events">
+      <legend>events</legend>
+      {schedule.map((event, index) => {
+        const kind = of(event.kind);
+        return (
+          <p key={index}>
+            <label>
+              at{" "}
+              <input
+                type="number"
+                min="0"
+                max={end}
+                step="any"
+                value={event.at_s}
+                data-event="at"
+                onChange={(input) => {
+                  const at_s = Number(input.currentTarget.value);
+                  if (input.currentTarget.value && at_s >= 0 && at_s <= end) change(index, { at_s });
+                }}
+              />{" "}
+              s
+            </label>{" "}
+            <select aria-label="link" value={event.link} data-event="link" onChange={(input) => change(index, moved(event, input.currentTarget.value))}>
+              {links.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>{" "}
+            <select
+              aria-label="what happens"
+              value={event.kind}
+              data-event="kind"
+              onChange={(input) => change(index, { kind: input.currentTarget.value, value: of(input.currentTarget.value)?.value ?? null })}
+            >
+              {suiting(event.link).map(({ name }) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>{" "}
+            {kind?.unit && (
+              <label>
+                <input
+                  type="number"
+                  min="0"
+                  max={kind.most}
+                  step="any"
+                  value={event.value ?? ""}
+                  data-event="value"
+                  aria-label={`${kind.name} in ${kind.unit}`}
+                  onChange={(input) => {
+                    const value = Number(input.currentTarget.value);
+                    if (input.currentTarget.value && value >= 0 && value <= (kind.most ?? 0)) change(index, { value });
+                  }}
+                />{" "}
+                {kind.unit}
+              </label>
+            )}{" "}
+            <button type="button" onClick={() => set(schedule.filter((_, at) => at !== index))} aria-label={`Remove event ${index + 1}`}>
+              Remove
+            </button>
+          </p>
+        );
+      })}
+      <button
+        type="button"
+        data-event="add"
+        onClick={() => {
+          const link = links[links.length > 1 ? 1 : 0] ?? "";
+          const kind = suiting(link)[0];
+          if (kind) set([...schedule, { at_s: Number((end / 2).toPrecision(2)), link, kind: kind.name, value: kind.value ?? null }]);
+        }}
+      >
+        Add an event
+      </button>
+    </fieldset>
   );
 }
 
@@ -294,29 +455,46 @@ function Group({ name, knobs, settings, change }: GroupProps) {
   );
 }
 
+const BESIDE: { title: string; of: (each: Shown["summary"]["connections"][number]) => string; there: (each: Shown["summary"]["connections"][number]) => boolean }[] = [
+  { title: "Mbps", of: (each) => mbps(each.goodput_mbps), there: (each) => each.goodput_mbps !== null },
+  { title: "time", of: (each) => took(each.completion_s), there: (each) => each.completion_s !== null },
+  { title: "median delay", of: (each) => milliseconds(each.requests.median_s), there: (each) => each.requests.count > 0 },
+  { title: "95th percentile", of: (each) => milliseconds(each.requests.p95_s), there: (each) => each.requests.count > 0 },
+];
+
 function Compared({ now, then }: { now: Shown; then: Shown }) {
+  const [connections, old] = [now.summary.connections.slice(0, 8), then.summary.connections];
+  const columns = BESIDE.filter(({ there }) => connections.some(there) || old.some(there));
   return (
     <table class="compared">
       <caption>beside the run before</caption>
       <thead>
         <tr>
           <th scope="col">connection</th>
-          <th scope="col" class="number">Mbps</th>
-          <th scope="col" class="number">before</th>
-          <th scope="col" class="number">time</th>
-          <th scope="col" class="number">before</th>
+          {columns.flatMap(({ title }) => [
+            <th scope="col" class="number" key={title}>
+              {title}
+            </th>,
+            <th scope="col" class="number" key={`${title} before`}>
+              before
+            </th>,
+          ])}
         </tr>
       </thead>
       <tbody>
-        {now.summary.connections.slice(0, 8).map((each, index) => {
-          const old = then.summary.connections[index];
+        {connections.map((each, index) => {
+          const before = old[index];
           return (
             <tr key={index}>
               <th scope="row">{each.name}</th>
-              <td class="number">{mbps(each.goodput_mbps)}</td>
-              <td class="number">{mbps(old?.goodput_mbps ?? null)}</td>
-              <td class="number">{took(each.completion_s)}</td>
-              <td class="number">{took(old?.completion_s ?? null)}</td>
+              {columns.flatMap(({ title, of }) => [
+                <td class="number" key={title}>
+                  {of(each)}
+                </td>,
+                <td class="number" key={`${title} before`}>
+                  {before ? of(before) : ""}
+                </td>,
+              ])}
             </tr>
           );
         })}

@@ -42,13 +42,14 @@ async function settled(page) {
 
 const recordingOf = (page) => page.locator("dd.hash").nth(1).textContent();
 
-for (const { lab, settings, command, recording, goodput } of runs) {
+for (const { lab, settings, command, recording, goodput, requests } of runs) {
   test(`${command} gives the same bytes in the page`, async () => {
     const page = await opened({ lab, ...settings });
     assert.equal(await page.locator("[data-command]").textContent(), command);
     assert.equal(await recordingOf(page), recording);
     const cells = await page.locator("[data-table=results] tr.connection td.number:nth-child(3)").allTextContents();
     assert.deepEqual(cells, goodput);
+    assert.equal(await page.locator("[data-table=requests] li").count(), requests);
     assert.deepEqual(page.faults, []);
     await page.close();
   });
@@ -86,6 +87,38 @@ test("a thing to try is done by its button", async () => {
   await page.waitForFunction((text) => document.querySelector("[data-command]")?.textContent.includes(text), "--set");
   await settled(page);
   assert.notEqual(await recordingOf(page), runs[0].recording);
+  await page.close();
+});
+
+test("an event is added, changed and removed", async () => {
+  const page = await opened({ lab: runs[0].lab });
+  await page.locator("[data-event=add]").click();
+  await page.locator("[data-event=kind]").selectOption("rate");
+  await page.locator("[data-event=value]").fill("2");
+  await page.locator("[data-event=value]").blur();
+  await page.waitForFunction(() => document.querySelector("[data-command]")?.textContent.endsWith(`--set 'event.1={at="5 s", link="path1", rate="2 Mbps"}'`));
+  await settled(page);
+  assert.notEqual(await recordingOf(page), runs[0].recording);
+  await page.getByRole("button", { name: "Remove event 1" }).click();
+  await page.waitForFunction((text) => document.querySelectorAll("dd.hash")[1]?.textContent === text, runs[0].recording);
+  assert.deepEqual(page.faults, []);
+  await page.close();
+});
+
+test("a plan is saved, and opened again", async () => {
+  const [plain, changed] = runs;
+  const page = await opened({ lab: changed.lab, ...changed.settings });
+  const coming = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save the plan" }).click();
+  const saved = await (await coming).path();
+  await page.goto(`${address}#${new URLSearchParams({ lab: plain.lab })}`);
+  await page.waitForFunction((text) => document.querySelectorAll("dd.hash")[1]?.textContent === text, plain.recording);
+  await page.locator("input[type=file]").setInputFiles(saved);
+  await page.waitForFunction((text) => document.querySelectorAll("dd.hash")[1]?.textContent === text, changed.recording);
+  await page.locator("input[type=file]").setInputFiles({ name: "other.json", mimeType: "application/json", buffer: Buffer.from("[1]") });
+  await page.waitForSelector(".status[data-state=failed]");
+  assert.match(await page.locator(".status").textContent(), /other.json: this is no plan; open the plan.json/);
+  assert.deepEqual(page.faults, []);
   await page.close();
 });
 

@@ -55,7 +55,7 @@ _CHOICES: Final[Sequence[tuple[str, registry.Kind]]] = (
 )
 _TRANSPORTS: Final = ("tcp", "mptcp", "quic", "mpquic")
 #: With more links, nobody looks for one among so many sliders.
-_MOST_LINKS: Final = 12
+MOST_LINKS: Final = 12
 _MOST_APPLICATIONS: Final = 4
 #: With more hosts, one side is as good as another.
 _MOST_HOSTS: Final = 2
@@ -85,7 +85,7 @@ def _all(scenario: Scenario, base: Data) -> Iterator[Data | None]:
         for place, name in hosts:
             for knob in transport:
                 yield None if knob is None else _of_host(scenario, base, knob, place, name)
-    if len(base["links"]) <= _MOST_LINKS:
+    if len(base["links"]) <= MOST_LINKS:
         for link in base["links"]:
             group = f"link {link['name']}"
             found = [_number(scenario, base, f"link.{link['name']}.{of.key}", of, group) for of in _LINK]

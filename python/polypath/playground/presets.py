@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from polypath.labs import Lab
-from polypath.playground import knobs
+from polypath.playground import events, knobs
 from polypath.report import network
 from polypath.results.changes import planned
 from polypath.scenario import Scenario, ScenarioError
@@ -48,9 +48,9 @@ class Preset:
             "command": self.command,
             "plan": plan.data,
             "network": network.of_plan(plan.view, {}),
-            "changes": network.changes_of_plan(plan.view),
             "marks": [{"t": each.time_s, "text": each.text} for each in planned(plan.view)],
             "knobs": found,
+            "events": events.of_scenario(self.scenario, dict(plan.data), knobs.MOST_LINKS),
             "tries": [each for text in self.tries if (each := _try(text, found)) is not None],
         }
 
@@ -63,13 +63,13 @@ def of_scenario(scenario: Scenario, command: str) -> Preset:
 
 
 def of_lab(lab: Lab) -> Iterator[Preset]:
-    """The presets of a lab's runs: none of those that vary, or need what a page does not have."""
+    """The presets of a lab's runs, of a sweep its first point; none where a page lacks what the run needs."""
     base = lab.scenario()
     tries = lab.tries
     for run in lab.runs:
-        if run.vary or base.vary:
-            continue
-        scenario = run.of(base)
+        varied = run.of(base)
+        point = [f"{path}={axis.labels[0]}" for axis in varied.axes for path in axis.name.split(", ")]
+        scenario = varied.with_settings(point)
         if _unfit(scenario) is not None:
             continue
         alone = len(lab.runs) == 1
@@ -77,7 +77,9 @@ def of_lab(lab: Lab) -> Iterator[Preset]:
             name=lab.name if alone else f"{lab.name}/{run.name}",
             title=lab.title,
             question=lab.question,
-            command=lab.name if alone else f"{lab.name} --run {run.name}",
+            command=" ".join(
+                [lab.name if alone else f"{lab.name} --run {run.name}", *(f"--set '{setting}'" for setting in point)]
+            ),
             scenario=scenario,
             tries=[text for text in tries if (named := _RUN.search(text)) is None or named["run"] == run.name],
         )

@@ -79,11 +79,6 @@ def _channel(channel: Mapping[str, Any]) -> dict[str, Any]:
 
 def changes(recording: Recording) -> list[dict[str, Any]]:
     """When links go down and come up again."""
-    return changes_of_plan(recording.plan)
-
-
-def changes_of_plan(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """When links go down and come up again, by a plan."""
     return [
         {
             "t": event["at_ns"] / 1e9,
@@ -91,6 +86,6 @@ def changes_of_plan(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
             "direction": event["action"]["direction"],
             "up": event["action"]["up"],
         }
-        for event in plan.get("events", [])
+        for event in recording.plan.get("events", [])
         if event["action"]["kind"] == "link" and event["action"].get("up") is not None
     ]

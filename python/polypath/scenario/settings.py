@@ -69,6 +69,14 @@ class Setting:
             return names.index(step)
         if step.isdecimal() and 1 <= int(step) <= len(table):
             return int(step) - 1
+        if (
+            what in LISTS
+            and step == f"{len(table) + 1}"
+            and self.steps[-2:] == [what, step]
+            and isinstance(self.value, dict)
+        ):
+            table.append({})  # one more, whole
+            return len(table) - 1
         if what == "application":
             raise self.error(*unknown(what, step, names))
         if not table:

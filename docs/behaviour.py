@@ -11,7 +11,7 @@ from statistics import fmean
 
 from polypath import Recording, Scenario, registry, run
 from polypath.results import metrics
-from polypath.sweep import points
+from polypath.sweeps import points
 
 HERE = Path(__file__).parent
 PAGE = HERE / "behaviour.md"

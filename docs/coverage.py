@@ -18,7 +18,7 @@ import numpy as np
 from polypath.results.paired import LEVEL, compare, judged
 from polypath.results.statistics import estimate
 from polypath.scenario.seeds import LEAST_LEFT_OUT, MOST, Seeds, Width
-from polypath.sweep.adaptive import Interval, counts
+from polypath.sweeps.adaptive import Interval, counts
 
 REPETITIONS: Final = 1000
 SEEDS: Final = (6, 10, 20, 30)

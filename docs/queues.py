@@ -18,7 +18,7 @@ from polypath import Scenario, engines, run
 from polypath.capture import trace
 from polypath.engines import Options
 from polypath.results import metrics
-from polypath.sweep import points
+from polypath.sweeps import points
 
 HERE = Path(__file__).parent
 PAGE = HERE / "queues.md"

@@ -61,4 +61,4 @@ def test_wrong_arguments_raise_the_package_s_own_errors(tmp_path: Path) -> None:
         polypath.run(scenario.plan(), seed=7)
     assert polypath.run(scenario.plan(7)).metadata.seed == 7
     with pytest.raises(polypath.CaptureError, match="must be at least 1 ns, not 0"):
-        polypath.trace(tmp_path / "a.pcap", interval_ns=0)
+        polypath.from_pcap(tmp_path / "a.pcap", interval_ns=0)

@@ -61,7 +61,7 @@ def trace_of_hosts(case: Case, random: Random) -> None:
     need(not any(_crosses(plan, row[0], row[2]) for row in _subflows(case.recording)))
     folder = case.folder()
     known = polypath.run(case.plan, captures="hosts", directory=folder)
-    told = _subflows(polypath.trace(*sorted(folder.glob("*.pcapng"))))
+    told = _subflows(polypath.from_pcap(*sorted(folder.glob("*.pcapng"))))
     for ends_of, row in _subflows(known).items():
         require(ends_of in told, f"the trace lacks subflow {ends_of}")
         other = told[ends_of]

@@ -21,7 +21,7 @@ ABOVE: Final = (
     "tests/report/test_page.py",
     *(f"tests/cli/test_{name}.py" for name in ("check", "exposure", "numbers", "out", "paired", "show")),
     *(f"tests/engines/test_{name}.py" for name in ("blocking", "video")),
-    "tests/sweep/test_rows.py",
+    "tests/sweeps/test_rows.py",
 )
 RESULTS: Final = Package(
     "polypath.results",

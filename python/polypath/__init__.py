@@ -1,10 +1,13 @@
 """Polypath, a multipath transport lab.
 
-scenario = polypath.Scenario.load(Path("scenario.toml"))
-recording = polypath.run(scenario)
-recording.table("subflows")          # a polars DataFrame
-polypath.summary(recording)          # what summary.json holds
-polypath.plots.rate(recording)       # matplotlib's axes
+run = polypath.run("scenario.toml", seed=3, out="results")     # or a lab: "aggregation/mptcp"
+run["iperf"].goodput_mbps                                      # a connection, by the name of its application
+run["iperf"].subflows.to_polars()                              # its subflows, as a polars DataFrame
+run.plot.rate()                                                # matplotlib's axes
+swept = polypath.sweep("scenario.toml", {"defaults.scheduler": ["default", "blest"]}, seeds=10)
+polypath.compare(swept, by="defaults.scheduler")               # differences within seeds, with intervals
+polypath.load("results")                                       # what was written
+polypath.from_pcap("client.pcapng")                            # a capture of real traffic
 """
 
 from __future__ import annotations
@@ -15,14 +18,13 @@ from importlib import import_module
 #: That of typing would take longer to import than all of this module.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Any
 
-    from polypath import labs, plots, sweep
+    from polypath import labs, plots, sweeps
     from polypath.capture import CaptureError
     from polypath.engines import EngineError
-    from polypath.engines.base import Captures, Progress
     from polypath.errors import PolypathError
+    from polypath.interface import compare, from_pcap, load, run, sweep
     from polypath.results import MetricError, OutputError, Recording, summary
     from polypath.scenario import Plan, Scenario, ScenarioError
 
@@ -40,10 +42,15 @@ _PARTS = {
     "Recording": "results",
     "Scenario": "scenario",
     "ScenarioError": "scenario",
+    "compare": "interface",
+    "from_pcap": "interface",
+    "load": "interface",
+    "run": "interface",
     "summary": "results",
+    "sweep": "interface",
 }
 #: Parts that are used by their own name.
-_MODULES = ("labs", "plots", "sweep")
+_MODULES = ("labs", "plots", "sweeps")
 
 if _native := os.environ.get("POLYPATH_CORE"):
     import_module("polypath.extension").install(_native)
@@ -68,60 +75,6 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def run(
-    scenario: Scenario | Plan,
-    *,
-    seed: int | None = None,
-    engine: str = "sim",
-    captures: Captures = "none",
-    directory: Path | None = None,
-    qlogs: Path | None = None,
-    segments: bool = False,
-    account: bool = False,
-    progress: Progress | None = None,
-) -> Recording:
-    """Runs a scenario; with `captures`, pcapng files go to `directory`.
-
-    With `qlogs`, a new or empty folder, a qlog of each side of each connection of QUIC goes there. With `segments`, the
-    table of segments is recorded, which time-sequence graphs need; with `account`, an account is kept of why
-    connections were not faster (docs/explain.md). `progress` is called with the simulated time and the time at
-    which the run ends at the latest, in ns; left out, a notebook shows a bar.
-
-    `seed` takes the place of the scenario's own; a plan has its seed.
-
-    Raises ScenarioError for a scenario that has no plan, or a plan and a seed, EngineError where the engine cannot run
-    it, or captures have no directory.
-    """
-    from polypath.engines import EngineError, Options, get, require_captures
-    from polypath.progress import of_run
-    from polypath.scenario import Plan, ScenarioError
-
-    require_captures(captures)
-    if captures != "none" and directory is None:
-        raise EngineError(f"captures of {captures} need a directory to go to")
-    if isinstance(scenario, Plan) and seed is not None:
-        raise ScenarioError("a plan has its seed: give this one to the scenario, as scenario.plan(SEED)")
-    plan = scenario if isinstance(scenario, Plan) else scenario.plan(seed)
-    options = Options(captures, directory, segments, qlogs, account=account)
-    if progress is not None:
-        return get(engine).run(plan, options, progress)
-    with of_run(str(plan.view["name"])) as bar:
-        return get(engine).run(plan, options, bar)
-
-
-def trace(*files: Path | str, interval_ns: int | None = None, segments: bool = False) -> Recording:
-    """What captures of real traffic tell, as the Recording of a run.
-
-    Several files may be of the same traffic at different places. `interval_ns` is the time between samples, 100 ms if
-    left out; with `segments` there is a row for each segment. What is damaged or missing in the files is said in
-    `recording.plan["capture"]["notes"]`. Raises CaptureError.
-    """
-    from polypath import capture
-
-    interval = capture.INTERVAL_NS if interval_ns is None else interval_ns
-    return capture.trace(files, interval_ns=interval, segments=segments).recording
-
-
 __all__ = [
     "CaptureError",
     "EngineError",
@@ -133,10 +86,13 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "__version__",
+    "compare",
+    "from_pcap",
     "labs",
+    "load",
     "plots",
     "run",
     "summary",
     "sweep",
-    "trace",
+    "sweeps",
 ]

@@ -22,7 +22,7 @@ from polypath.results.points import MEASURES, SEED
 from polypath.results.report_page import Report
 from polypath.scenario import Plan, Scenario
 from polypath.scenario.picture import describe_topology
-from polypath.sweep import Result, Sweep
+from polypath.sweeps import Result, Sweep
 
 #: Rows that are shown of a table.
 _MOST_ROWS: Final = 20

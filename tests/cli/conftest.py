@@ -12,7 +12,7 @@ from polypath import engines
 from polypath.engines import EngineError, Options, Progress
 from polypath.results import Recording
 from polypath.scenario import Plan
-from polypath.sweep import executor
+from polypath.sweeps import executor
 
 from ..commands import called
 

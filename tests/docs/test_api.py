@@ -17,7 +17,7 @@ MODULES = (
     "polypath",
     "polypath.results",
     "polypath.results.metrics",
-    "polypath.sweep",
+    "polypath.sweeps",
     "polypath.plots",
     "polypath.labs",
 )
@@ -74,16 +74,16 @@ def test_the_page_is_the_same_each_time(api: Any, page: str) -> None:
 
 
 def test_signatures_are_those_of_the_source(page: str) -> None:
-    assert polypath.trace.__doc__ is not None
-    head, _, text = page.partition("### `polypath.trace`")[2].partition("```python\n")[2].partition("\n```")
+    assert polypath.from_pcap.__doc__ is not None
+    head, _, text = page.partition("### `polypath.from_pcap`")[2].partition("```python\n")[2].partition("\n```")
     assert head.splitlines() == [
-        "def trace(",
+        "def from_pcap(",
         "    *files: Path | str,",
         "    interval_ns: int | None = None,",
         "    segments: bool = False,",
         ") -> Recording",
     ]
-    assert text.split("\n\n")[1] == polypath.trace.__doc__.split("\n\n")[0]
+    assert text.split("\n\n")[1] == polypath.from_pcap.__doc__.split("\n\n")[0]
 
 
 def test_pages_that_docstrings_name_are_links(page: str) -> None:

@@ -414,7 +414,7 @@ def test_a_capture_has_the_form_too(ran: Ran, tmp_path: Path) -> None:
     path.write_text(SCENARIO + TIMED)
     done = CliRunner().invoke(app, ["run", str(path), "--out", str(tmp_path / "run"), "--pcap", "hosts"])
     assert done.exit_code == 0, done.output
-    seen = polypath.trace(*(tmp_path / "run" / "capture").iterdir(), segments=True)
+    seen = polypath.from_pcap(*(tmp_path / "run" / "capture").iterdir(), segments=True)
     found, expected = iperf3.document(seen)["end"], iperf3.document(ran(TIMED))["end"]
     assert found["sum_received"]["bytes"] == expected["sum_received"]["bytes"]
     assert found["sum_sent"]["bytes"] == expected["sum_sent"]["bytes"]

@@ -17,7 +17,7 @@ from polypath.results.measures import REGISTRY as MEASURES
 from polypath.results.models import REGISTRY as MODELS
 from polypath.results.shapes import REGISTRY as SHAPES
 from polypath.scenario import Scenario, ScenarioError, describe_topology
-from polypath.sweep import Point, points
+from polypath.sweeps import Point, points
 
 from ..slow import others_slow
 

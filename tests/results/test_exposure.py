@@ -217,7 +217,7 @@ def test_the_captures_have_what_the_figures_say(captured: tuple[Recording, Path]
 
 def test_a_trace_of_the_captures_has_the_same_figures(captured: tuple[Recording, Path]) -> None:
     recording, folder = captured
-    traced = polypath.trace(folder / "client.pcapng", folder / "server.pcapng", segments=True)
+    traced = polypath.from_pcap(folder / "client.pcapng", folder / "server.pcapng", segments=True)
     ours, theirs = (
         [
             (each.stream.bytes, each.seen_bytes, each.longest_bytes, each.runs, each.readable_share)

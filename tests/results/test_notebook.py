@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from polypath import sweep
+from polypath import sweeps
 from polypath.report import is_unchanged
 from polypath.results import Recording
 from polypath.scenario import Scenario
@@ -80,9 +80,9 @@ def test_a_scenario_has_its_programs() -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_sweep_and_its_result() -> None:
     scenario = Scenario.parse(TEXT, "small.toml")
-    asked = sweep.Sweep("small", scenario, sweep.points(scenario))
+    asked = sweeps.Sweep("small", scenario, sweeps.points(scenario))
     assert "<b>small</b> 2 points" in asked._repr_html_()
-    (result,) = sweep.run([asked], jobs=1)
+    (result,) = sweeps.run([asked], jobs=1)
     text = result._repr_html_()
     assert "goodput (Mbps)" in text
     assert "olia" in text

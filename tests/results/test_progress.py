@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import polypath
-from polypath import progress, sweep
+from polypath import progress, sweeps
 from polypath.scenario import Scenario
 
 SCENARIO = """
@@ -67,7 +67,7 @@ def test_a_run_has_a_bar_that_goes_at_its_end(cell: Cell) -> None:
 
 def test_a_sweep_has_a_bar_from_its_first_point_on(cell: Cell) -> None:
     scenario = Scenario.parse(SCENARIO + '[vary]\n"link.path0.rate" = ["5 Mbps", "10 Mbps"]\n', "a.toml")
-    sweep.run([sweep.Sweep("rates", scenario, sweep.points(scenario))], jobs=1)
+    sweeps.run([sweeps.Sweep("rates", scenario, sweeps.points(scenario))], jobs=1)
     assert [bar.partition("> ")[2] for bar in cell.shown] == [
         "rates: 0 of 2 points",
         "rates: 1 of 2 points",

@@ -20,7 +20,8 @@ def test_what_is_saved_loads_back(recording: Recording, tmp_path: Path) -> None:
 
 def test_the_layout_on_disk(recording: Recording, tmp_path: Path) -> None:
     recording.save(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", "plan.json", "series", "events.parquet"}
+    written = {"manifest.json", "plan.json", "summary.json", "series", "events.parquet"}
+    assert {path.name for path in tmp_path.iterdir()} == written
     assert pl.read_parquet(tmp_path / "series" / "subflows.parquet").height == 7
     assert json.loads((tmp_path / "manifest.json").read_text())["seed"] == 7
 

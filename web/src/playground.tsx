@@ -232,6 +232,7 @@ function App({ page }: { page: Playground }) {
               kinds={preset.events}
               links={preset.plan.links.map(({ name }) => name).filter((name) => preset.events?.kinds.some((kind) => kind.links.includes(name)))}
               end={preset.plan.duration_ns / 1e9}
+              ran={run?.end_s ?? preset.plan.duration_ns / 1e9}
               schedule={schedule}
               set={(changed) => choose({ ...chosen, schedule: changed })}
             />
@@ -328,14 +329,15 @@ async function openedPlan(file: File): Promise<Preset> {
 interface ScheduleProps {
   kinds: EventKinds;
   links: string[];
-  /** Seconds of the run. */
+  /** Seconds that the run may take, and that it took. */
   end: number;
+  ran: number;
   schedule: Scheduled[];
   set: (schedule: Scheduled[]) => void;
 }
 
 /** Events that are added to the run's own. */
-function Schedule({ kinds, links, end, schedule, set }: ScheduleProps) {
+function Schedule({ kinds, links, end, ran, schedule, set }: ScheduleProps) {
   const change = (index: number, part: Partial<Scheduled>) => set(schedule.map((event, at) => (at === index ? { ...event, ...part } : event)));
   const of = (name: string) => kinds.kinds.find((kind) => kind.name === name);
   const suiting = (link: string) => kinds.kinds.filter((kind) => kind.links.includes(link));
@@ -412,7 +414,7 @@ function Schedule({ kinds, links, end, schedule, set }: ScheduleProps) {
         onClick={() => {
           const link = links[links.length > 1 ? 1 : 0] ?? "";
           const kind = suiting(link)[0];
-          if (kind) set([...schedule, { at_s: Number((end / 2).toPrecision(2)), link, kind: kind.name, value: kind.value ?? null }]);
+          if (kind) set([...schedule, { at_s: ran >= 4 ? Math.round(ran / 2) : Number((ran / 2).toPrecision(1)), link, kind: kind.name, value: kind.value ?? null }]);
         }}
       >
         Add an event

@@ -49,7 +49,7 @@ for (const { lab, settings, command, recording, goodput, requests } of runs) {
     assert.equal(await recordingOf(page), recording);
     const cells = await page.locator("[data-table=results] tr.connection td.number:nth-child(3)").allTextContents();
     assert.deepEqual(cells, goodput);
-    assert.equal(await page.locator("[data-table=requests] li").count(), requests);
+    assert.equal(await page.locator("[data-table=requests] li").count(), Math.min(requests, 40));
     assert.deepEqual(page.faults, []);
     await page.close();
   });

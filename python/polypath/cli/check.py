@@ -20,7 +20,7 @@ from polypath.labs import Lab, catalogue, get
 from polypath.results import Recording
 from polypath.results.expectations import Row, Sample, evaluate
 from polypath.results.files import require_writable, write_text
-from polypath.sweep import executor, point
+from polypath.sweeps import executor, point
 
 
 def check(

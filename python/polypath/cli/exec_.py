@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from polypath import engines
+from polypath import engines, running
 from polypath.cli import complete, jobs, output, progress
 from polypath.cli.console import err, warn
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
@@ -84,7 +84,7 @@ def exec_(
     with ExitStack() as stack:
         held = None if out is None else stack.enter_context(folder.claim(out, folder.RUN, inputs))
         staged = None if held is None else held.stage()
-        captures = None if staged is None or pcap is Captures.none else output.captures(staged)
+        captures = None if staged is None or pcap is Captures.none else running.captures(staged)
         kept = None if staged is None else staged / layout.PROGRAMS
 
         def passed_on(program: str, stream: str, text: bytes) -> None:

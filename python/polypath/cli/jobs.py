@@ -17,7 +17,7 @@ from polypath.results import Metadata, Recording
 from polypath.scenario import Plan, Scenario
 from polypath.scenario.settings import overrides
 from polypath.scenario.vary import SEED, SEEDS
-from polypath.sweep import Point, points
+from polypath.sweeps import Point, points
 
 _APPLICATION = re.compile("application (?P<name>[^ ]+): ")
 

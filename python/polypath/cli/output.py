@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from polypath.cli import figures
 from polypath.cli.console import warn
 from polypath.cli.figures import Drawing
-from polypath.results import OutputError, Recording, layout, summary
-from polypath.results.files import write_text
+from polypath.results import OutputError, Recording, layout
 from polypath.results.folder import Folder
-from polypath.results.summary import to_json
-
-
-def captures(staged: Path) -> Path:
-    """The folder for a run's captures in one for a result. Raises OutputError."""
-    folder = staged / layout.CAPTURE
-    try:
-        folder.mkdir()
-    except OSError as error:
-        raise OutputError(f"cannot write captures: {error.strerror or error}") from error
-    return folder
 
 
 def save(recording: Recording, scenario_toml: str | None, held: Folder, staged: Path) -> None:
@@ -30,11 +19,7 @@ def save(recording: Recording, scenario_toml: str | None, held: Folder, staged: 
 
     What was captured has no scenario.
     """
-    recording.write(staged)
-    if scenario_toml is not None:
-        write_text(staged / layout.SCENARIO, scenario_toml)
-    write_text(staged / layout.SUMMARY, to_json(summary(recording)))
-    held.commit(recording.metadata.to_data())
+    replace(recording, scenario_toml=scenario_toml).commit(held, staged)
 
 
 @contextmanager

@@ -9,25 +9,20 @@ from typing import Any, Final
 import polars as pl
 from rich.markup import escape
 
-from polypath import registry, sweep
+from polypath import registry
 from polypath.cli import jobs, output, sweeps
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import InputError
 from polypath.cli.numbers import ONE_VALUE, agreement, estimated, percent, rounded
 from polypath.results import folder, layout, paired
 from polypath.results.files import write_table
-from polypath.results.points import MEASURES, SEED, short
+from polypath.results.points import MEASURES, SEED, short, telling
 from polypath.scenario.vary import SEEDS, Axis
+from polypath.sweeps import Result
 from polypath.units import nearest
 
 #: How many seeds there are where neither command nor scenario says.
 SEEDS_LEFT_OUT: Final = 10
-_DELAYS: Final = ("delay_median_s", "delay_p95_s", "delay_p99_s", "unanswered")
-_SEEN: Final[Mapping[str, tuple[str, ...]]] = {
-    "video": ("video_mbps", "startup_s", "stalled_s"),
-    "page": ("page_load_s", "first_object_s"),
-}
-"""What a person at the other end notices, by kind of application."""
 
 
 def run(
@@ -64,7 +59,7 @@ def run(
     for one, result in sweeps.computed(todo, engine, "none", False, directory, None, parallel):
         varied = _axis_name(result, name)
         against = base or next(axis.labels[0] for axis in result.axes if axis.name == varied)
-        of = {each["name"]: chosen or _telling(each) for each in one.points[0].plan.view["applications"]}
+        of = {each["name"]: chosen or telling(each) for each in one.points[0].plan.view["applications"]}
         found = paired.over_pairs(result.points, result.axes, varied, against, of)
         seeds_run = next(len(axis.labels) for axis in result.axes if axis.name == SEED)
         labels = next(axis.labels for axis in result.axes if axis.name == varied)
@@ -132,21 +127,9 @@ def _axis(job: jobs.Job, name: str) -> Axis:
     return found[0]
 
 
-def _axis_name(result: sweep.Result, name: str) -> str:
+def _axis_name(result: Result, name: str) -> str:
     names = [axis.name for axis in result.axes]
     return name if name in names else next(each for each in names if name in each.split(", "))
-
-
-def _telling(application: Mapping[str, Any]) -> list[str]:
-    """The measures that say something of an application: what is seen of it, when it was done, how much it moved."""
-    work = application["work"]
-    if seen := _SEEN.get(work["kind"]):
-        return list(seen)
-    if work["kind"] in ("request-response", "fetch", "ping-pong", "messages", "ping"):
-        once = work["kind"] == "fetch" and work["count"] == 1
-        counted = work.get("count") is not None and work["kind"] != "ping"
-        return [*(["completion_s"] if counted else []), *([] if once else _DELAYS)]
-    return ["completion_s"] if work.get("size_bytes") is not None else ["goodput_mbps"]
 
 
 def _show(name: str, by: str, base: str, found: pl.DataFrame, labels: Sequence[str], seeds: int) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import typer
 
-from polypath import _core, engines, labs, sweep
+from polypath import _core, engines, labs
 from polypath.cli import jobs, output, paired, progress, sweeps
 from polypath.cli.check import causes, is_stale
 from polypath.cli.console import err, warn
@@ -27,6 +27,8 @@ from polypath.results.expectations import Row, Sample, evaluate
 from polypath.results.files import write_text
 from polypath.results.names import of_folders, of_place, told_apart
 from polypath.results.points import SEED
+from polypath.sweeps import Sweep
+from polypath.sweeps import run as run_sweeps
 
 #: Runs of a sweep with charts on a page; points beyond are linked, and judged with the others.
 MOST_RUNS = 200
@@ -243,9 +245,9 @@ def _run(
 
 def _swept(job: jobs.Job, place: Path) -> _Found:
     """Runs a sweep; with segments where the page shows them. Raises InputError where every point fails."""
-    wanted = sweep.Sweep(job.name, job.scenario, job.points, place, job.inputs)
+    wanted = Sweep(job.name, job.scenario, job.points, place, job.inputs)
     with progress.points(job.name) as callback:
-        (result,) = sweep.run(
+        (result,) = run_sweeps(
             [wanted],
             figures=("*",) if len(job.points) <= FINE_RUNS else (),
             save=output.save,

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from polypath import engines
+from polypath import engines, running
 from polypath.cli import complete, figures, jobs, output, progress, result, sweeps
 from polypath.cli.console import err, warn
 from polypath.cli.console import out as console
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Application, AsIperf3, AsJson, Axes, Cluster, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.engines import Engine, EngineError, Options
-from polypath.results import Recording, account, folder, layout, summary
+from polypath.results import Recording, account, folder, summary
 from polypath.results.folder import Folder
 from polypath.results.summary import to_json
 
@@ -87,6 +86,7 @@ def run(
     varied, single = [job for job in todo if job.varies], [job for job in todo if not job.varies]
     for name in (figures.of_sweeps(wanted) if wanted is not None and not varied else None) or ():
         warn(f"'{name}' shows a sweep, and nothing varies here: it is not drawn")
+    kept = running.Kept(pcap.value, qlog, segments=plot or as_iperf3)
     with ExitStack() as stack:
         places = [
             None if out is None else stack.enter_context(folder.claim(out / job.folder, folder.RUN, job.inputs))
@@ -94,7 +94,7 @@ def run(
         ]
         code = sweeps.run(varied, engine, pcap.value, qlog, out, wanted, parallel, cluster) if varied else DONE
         for job, held in zip(single, places, strict=True):
-            recording = _run(job, chosen, pcap, qlog, held, plot or as_iperf3)
+            recording = _run(job, chosen, kept, held)
             if as_iperf3:
                 _print_iperf3(recording, application)
             elif as_json:
@@ -164,27 +164,17 @@ def _jobs(
     return jobs.of_target(target, runs, settings, seed, axes, later=True)
 
 
-def _run(
-    job: jobs.Job, engine: Engine, captures: Captures, qlog: bool, held: Folder | None, segments: bool
-) -> Recording:
+def _run(job: jobs.Job, engine: Engine, kept: running.Kept, held: Folder | None) -> Recording:
     """Runs, and writes everything but figures."""
-    staged = None if held is None else held.stage()
-    into = None if staged is None or captures is Captures.none else output.captures(staged)
-    qlogs = staged / layout.QLOG if staged is not None and qlog and job.plan.has_quic else None
-    kept = staged / layout.PROGRAMS if staged is not None and job.plan.view.get("programs") else None
+    written = job.scenario.to_toml()
     with progress.shown(job.name) as callback:
         try:
-            recording = engine.run(
-                job.plan,
-                Options(captures.value, into, segments, qlogs, kept, account=account.is_read(job.plan.view)),
-                callback,
-            )
+            if held is not None:
+                return running.run(job.name, job.plan, written, engine, kept, held, callback)
+            options = Options(segments=kept.segments, account=account.is_read(job.plan.view))
+            return running.named(engine.run(job.plan, options, callback), job.name, written)
         except EngineError as error:
             raise job.placed(error) from error
-    recording = replace(recording, metadata=replace(recording.metadata, scenario=job.name))
-    if held is not None and staged is not None:
-        output.save(recording, job.scenario.to_toml(), held, staged)
-    return recording
 
 
 def _tell_of_late_events(recording: Recording) -> None:

@@ -13,7 +13,7 @@ from polypath.cli.console import out, table
 from polypath.cli.errors import DONE, InputError
 from polypath.cli.options import Jobs, Runs, Seed, Settings
 from polypath.results.phrases import counted
-from polypath.sweep import buffers
+from polypath.sweeps import buffers
 from polypath.units import UnitError
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import polars as pl
 from rich.markup import escape
 
-from polypath import _core, sweep
+from polypath import _core
 from polypath.cli import figures, jobs, many, output, progress, signals
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import BAD_INPUT, DONE
@@ -23,7 +23,9 @@ from polypath.results import Recording, folder, layout
 from polypath.results.folder import Folder
 from polypath.results.points import MEASURES, SEED, Axis
 from polypath.results.stored import StoredSweep
-from polypath.sweep.grid import short_names
+from polypath.sweeps import Result, Sweep
+from polypath.sweeps import run as run_sweeps
+from polypath.sweeps.grid import short_names
 
 #: How many intervals that stayed wide are named.
 _MOST_UNMET: Final = 5
@@ -62,11 +64,10 @@ def computed(
     wanted: Drawing | None,
     parallel: int | None,
     cluster: str | None = None,
-) -> list[tuple[sweep.Sweep, sweep.Result]]:
+) -> list[tuple[Sweep, Result]]:
     """Runs the sweeps under one bar. Ctrl-C says how to go on."""
     sweeps = [
-        sweep.Sweep(job.name, job.scenario, job.points, directory and directory / job.folder, job.inputs)
-        for job in todo
+        Sweep(job.name, job.scenario, job.points, directory and directory / job.folder, job.inputs) for job in todo
     ]
     count = [0, 0]
 
@@ -78,7 +79,7 @@ def computed(
 
         try:
             with signals.unwrapped():
-                results = sweep.run(
+                results = run_sweeps(
                     sweeps,
                     jobs=parallel,
                     cluster=cluster,
@@ -98,14 +99,14 @@ def computed(
     return list(zip(sweeps, results, strict=True))
 
 
-def tell_of_failures(result: sweep.Result) -> int:
+def tell_of_failures(result: Result) -> int:
     """Says why points have no result; BAD_INPUT where there is one."""
     for point, message in result.failures:
         err.print(f"polypath: {result.name} at {point.title}: {message}", markup=False)
     return BAD_INPUT if result.failures else DONE
 
 
-def advise(result: sweep.Result) -> None:
+def advise(result: Result) -> None:
     """Warns where several seeds give one result, and where more were not enough."""
     for message in result.unmet[:_MOST_UNMET]:
         warn(f"{result.name}: {message}")
@@ -120,7 +121,7 @@ def advise(result: sweep.Result) -> None:
         )
 
 
-def show(result: sweep.Result | StoredSweep) -> None:
+def show(result: Result | StoredSweep) -> None:
     """Prints a sweep: a row for each place and connection, with the interval of the mean where there are seeds; of many
     connections the least, the median and the most."""
     axes = [axis for axis in result.axes if axis.name != SEED]
@@ -165,7 +166,7 @@ def _in_order(rows: Sequence[Sequence[str]], axes: Sequence[Axis]) -> Sequence[S
     )
 
 
-def _without_result(result: sweep.Result | StoredSweep, axes: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _without_result(result: Result | StoredSweep, axes: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """The places of which no seed has a result: it failed, or has not run."""
     if not axes:
         return
@@ -268,7 +269,7 @@ def _drawn(wanted: Drawing, recording: Recording, scenario_toml: str, held: Fold
     output.draw(recording, held, wanted)
 
 
-def _draw(one: sweep.Sweep, result: sweep.Result, directory: Path, wanted: Drawing) -> None:
+def _draw(one: Sweep, result: Result, directory: Path, wanted: Drawing) -> None:
     figures.ready()
     from polypath.plots import sweeps
 

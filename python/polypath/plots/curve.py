@@ -71,7 +71,7 @@ class _Roles:
 
 
 class Swept(Protocol):
-    """What is drawn of a sweep: `polypath.sweep.Result`, or one that was stored."""
+    """What is drawn of a sweep: `polypath.sweeps.Result`, or one that was stored."""
 
     @property
     def name(self) -> str: ...

@@ -95,6 +95,26 @@ MEASURES: Final[Mapping[str, Measure]] = {
 """What statistics are made of, by column."""
 
 
+_DELAYS: Final = ("delay_median_s", "delay_p95_s", "delay_p99_s", "unanswered")
+_SEEN: Final[Mapping[str, tuple[str, ...]]] = {
+    "video": ("video_mbps", "startup_s", "stalled_s"),
+    "page": ("page_load_s", "first_object_s"),
+}
+"""What a person at the other end notices, by kind of application."""
+
+
+def telling(application: Mapping[str, Any]) -> list[str]:
+    """The measures that say something of an application: what is seen of it, when it was done, how much it moved."""
+    work = application["work"]
+    if seen := _SEEN.get(work["kind"]):
+        return list(seen)
+    if work["kind"] in ("request-response", "fetch", "ping-pong", "messages", "ping"):
+        once = work["kind"] == "fetch" and work["count"] == 1
+        counted = work.get("count") is not None and work["kind"] != "ping"
+        return [*(["completion_s"] if counted else []), *([] if once else _DELAYS)]
+    return ["completion_s"] if work.get("size_bytes") is not None else ["goodput_mbps"]
+
+
 def short(measure: str) -> str:
     """The name of a measure without its unit."""
     return measure.rpartition("_")[0] or measure

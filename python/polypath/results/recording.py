@@ -18,10 +18,15 @@ from polypath.results.errors import UnknownName
 from polypath.results.files import OutputError, write_table, write_text
 from polypath.results.groups import Groups
 from polypath.results.report_page import Report
+from polypath.results.run_plots import RunPlots
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     import pandas
     import pyarrow
+
+    from polypath.results.connections import ConnectionFigures, Rows
 
 FORMAT = 1
 T = TypeVar("T")
@@ -74,6 +79,24 @@ class Recording:
     #: The Plan as data.
     plan: Mapping[str, Any]
     metadata: Metadata
+    #: The scenario as `polypath run --out` writes it; None where it is not known, as of a capture.
+    scenario_toml: str | None = None
+
+    def __getitem__(self, name: str) -> ConnectionFigures:
+        """The connection of the application of that name. Raises UnknownName."""
+        found: ConnectionFigures = _connections().named(self, name)
+        return found
+
+    @property
+    def connections(self) -> Rows[ConnectionFigures]:
+        """Every application's connection, in the order of the scenario."""
+        found: Rows[ConnectionFigures] = _connections().connections(self)
+        return found
+
+    @property
+    def plot(self) -> RunPlots:
+        """The figures of the run by kind: `run.plot.rate()`."""
+        return RunPlots(self)
 
     def table(self, name: str) -> pl.DataFrame:
         """A table; without rows where the run did not record it. Raises UnknownName."""
@@ -125,11 +148,21 @@ class Recording:
     def save(self, directory: Path | str) -> None:
         """Writes manifest, plan and tables into a folder that is new, empty, or holds the result of a run.
 
-        That result is replaced as a whole, or, where writing fails, not at all. Raises OutputError.
+        The folder is that of `polypath run --out`. A result in it is replaced as a whole, or, where writing fails, not
+        at all. Raises OutputError.
         """
         with folder.claim(Path(directory), folder.RUN) as held:
-            self.write(held.stage())
-            held.commit(self.metadata.to_data())
+            self.commit(held, held.stage())
+
+    def commit(self, held: folder.Folder, staged: Path) -> None:
+        """Writes everything of a result but figures; captures may be in `staged` already. Raises OutputError."""
+        from polypath.results.summary import summary, to_json
+
+        self.write(staged)
+        if self.scenario_toml is not None:
+            write_text(staged / layout.SCENARIO, self.scenario_toml)
+        write_text(staged / layout.SUMMARY, to_json(summary(self)))
+        held.commit(self.metadata.to_data())
 
     def write(self, directory: Path) -> None:
         """Writes plan and tables, without the manifest that makes them a result. Raises OutputError."""
@@ -155,7 +188,18 @@ class Recording:
         except ValueError as error:
             reason = str(error).splitlines()[0]
             raise OutputError(f"no recording in {path}: {reason}") from error
-        return cls(tables, plan, metadata)
+        return cls(tables, plan, metadata, _scenario_in(path))
+
+
+def _scenario_in(directory: Path) -> str | None:
+    try:
+        return folder.located(directory, layout.SCENARIO).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return None
+
+
+def _connections() -> ModuleType:
+    return import_module("polypath.results.connections")
 
 
 def _require_applications(plan: Any, tables: Mapping[str, pl.DataFrame]) -> None:

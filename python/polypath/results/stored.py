@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from polypath.results import folder, layout, reading
+from polypath.results import folder, layout, reading, swept
 from polypath.results.files import OutputError
 from polypath.results.points import Axis
 from polypath.results.recording import Recording
+from polypath.results.swept import SweptRun
 
 
 def found(directory: Path) -> Iterator[tuple[Path, folder.Kind]]:
@@ -92,6 +94,20 @@ class StoredSweep:
             raise OutputError(f"no sweep in {directory}: {error.filename}: {error.strerror or error}") from error
         except (ValueError, KeyError, TypeError) as error:
             raise OutputError(f"no sweep in {directory}: {layout.INDEX} cannot be read") from error
+
+    def __iter__(self) -> Iterator[SweptRun]:
+        """Every run that has a result."""
+        names = [axis.name for axis in self.axes]
+        folders = {tuple(values[name] for name in names): path for values, path in self.places}
+        return swept.runs(self.points, self.axes, folders)
+
+    @property
+    def applications(self) -> Sequence[Mapping[str, Any]]:
+        """What the plan of the first run says of each application. Raises OutputError where none is stored."""
+        if not self.places:
+            raise OutputError(f"the sweep {self.name} has no run that is stored")
+        found: Sequence[Mapping[str, Any]] = Recording.load(self.places[0][1]).plan["applications"]
+        return found
 
     def load(self, axes: Sequence[Axis]) -> dict[tuple[str, ...], Recording]:
         """The recordings of the places on these axes, of several points on one the first. Raises OutputError."""

@@ -201,6 +201,26 @@ class Scenario(Tables):
 
         return self._checked({**self.to_data(), "vary": vary}, where, written)
 
+    def with_(self, settings: Mapping[str, Any]) -> Self:
+        """A copy with settings by their paths, {"link.path1.delay": "200 ms"}. Raises ScenarioError."""
+        return (
+            self._set([Setting(path, value, f"{path}={value}") for path, value in settings.items()])
+            if settings
+            else self
+        )
+
+    def varied(self, axes: Mapping[str, Sequence[Any] | Mapping[str, Any] | int]) -> Self:
+        """A copy with axes added or replaced, {"defaults.scheduler": ["default", "blest"], "seeds": 10}, as a table
+        `[vary]` has them. Raises ScenarioError."""
+        added = {name: list(values) if isinstance(values, tuple | range) else values for name, values in axes.items()}
+        written = {place: at for place, at in self._written.items() if place.removeprefix("vary.") not in added}
+
+        def where(path: Path) -> tuple[str | None, int | None]:
+            key = str(path[1]) if path[:1] == ("vary",) and len(path) > 1 else ""
+            return (f"axis {key!r}" if key in added else written.get(f"vary.{key}"), None)
+
+        return self._checked({**self.to_data(), "vary": {**self.vary, **added}}, where, written)
+
     def at(self, values: Sequence[Value]) -> Self:
         """The scenario at one point of its sweep, without axes. Raises ScenarioError for values that do not fit."""
         return self._at(values, {}, None)

@@ -9,9 +9,9 @@ from typing import Any, Final
 from polypath.results import points
 from polypath.results.paired import Comparison, compare, judged
 from polypath.scenario import Plan, Scenario, ScenarioError
-from polypath.sweep import executor
-from polypath.sweep.executor import WorkerLost
-from polypath.sweep.point import Failure, Task, summarised
+from polypath.sweeps import executor
+from polypath.sweeps.executor import WorkerLost
+from polypath.sweeps.point import Failure, Task, summarised
 from polypath.what_if.candidates import AS_IT_IS, Candidate, Subject, candidates, together
 from polypath.what_if.intervals import Interval
 

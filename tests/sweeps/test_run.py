@@ -16,22 +16,22 @@ from typing import Any
 import polars as pl
 import pytest
 
-from polypath import engines, sweep
+from polypath import engines, sweeps
 from polypath.cli import output
 from polypath.engines.base import Options, Progress, no_progress
 from polypath.engines.sim import Simulator
 from polypath.results import OutputError, Recording, folder, layout
 from polypath.results.stored import StoredSweep
 from polypath.scenario import Plan, Scenario, ScenarioError
-from polypath.sweep import executor, grid
+from polypath.sweeps import executor, grid
 
 from ..processes import LIMIT_S, session, wait
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "polypath"
 
 
-def swept(scenario: Scenario, out: Path | None = None, jobs: int = 1) -> sweep.Result:
-    (result,) = sweep.run([sweep.Sweep("small", scenario, sweep.points(scenario), out)], jobs=jobs, save=output.save)
+def swept(scenario: Scenario, out: Path | None = None, jobs: int = 1) -> sweeps.Result:
+    (result,) = sweeps.run([sweeps.Sweep("small", scenario, sweeps.points(scenario), out)], jobs=jobs, save=output.save)
     return result
 
 
@@ -51,9 +51,9 @@ def started(*arguments: str | Path) -> subprocess.Popen[str]:
     ],
 )
 def test_what_no_point_can_have_is_said_at_once(scenario: Scenario, wrong: dict[str, Any], message: str) -> None:
-    sweeps = [sweep.Sweep("small", scenario, sweep.points(scenario))]
+    small = [sweeps.Sweep("small", scenario, sweeps.points(scenario))]
     with pytest.raises(engines.EngineError) as caught:
-        sweep.run(sweeps, **wrong)
+        sweeps.run(small, **wrong)
     assert str(caught.value) == message
 
 
@@ -66,7 +66,7 @@ def wait_for_points(out: Path, count: int) -> None:
 
 
 def test_the_first_axis_changes_slowest(scenario: Scenario) -> None:
-    found = sweep.points(scenario)
+    found = sweeps.points(scenario)
     assert [tuple(point.values.values()) for point in found] == [
         (buffer, seed) for buffer in ("30 kB", "1 MB") for seed in ("4", "5", "6")
     ]
@@ -76,11 +76,11 @@ def test_the_first_axis_changes_slowest(scenario: Scenario) -> None:
 
 
 def test_another_seed_takes_the_place_of_all(scenario: Scenario) -> None:
-    assert [point.plan.data["seed"] for point in sweep.points(scenario, seed=9)] == [9, 9]
+    assert [point.plan.data["seed"] for point in sweeps.points(scenario, seed=9)] == [9, 9]
 
 
 def test_a_scenario_without_axes_is_one_point(plain: str) -> None:
-    (point,) = sweep.points(Scenario.parse(plain, "x"), seed=3)
+    (point,) = sweeps.points(Scenario.parse(plain, "x"), seed=3)
     assert (point.values, point.folder, point.plan.data["seed"]) == ({}, ".", 3)
 
 
@@ -90,7 +90,7 @@ def test_values_that_do_not_go_together_are_named(plain: str) -> None:
         Scenario.parse(plain + table, "x")
     long = Scenario.parse(plain.replace('"1 s"', '"5 s"') + table, "x")
     with pytest.raises(ScenarioError, match=r"^application\.iperf\.start=3 s, duration=2 s: it starts at 3 s, but the"):
-        sweep.points(long)
+        sweeps.points(long)
 
 
 @pytest.mark.parametrize(
@@ -122,14 +122,14 @@ def test_short_names_tell_axes_apart(names: list[str], short: list[str]) -> None
 def test_folders_differ_where_labels_do_in_what_a_name_leaves_out(plain: str, tables: list[str]) -> None:
     table, *labels = tables
     of = Scenario.parse(f"{plain}[vary]\nseeds = 2\n{table.format(*labels)}\n", "x")
-    folders = [point.folder for point in sweep.points(of)]
+    folders = [point.folder for point in sweeps.points(of)]
     assert len(set(folders)) == len(folders)
 
 
 def test_folders_differ_whatever_the_labels(plain: str) -> None:
     labels = ("a/b", "a b", "a:b", f"..{'n' * 300}")
     table = "[vary.x]\n" + "".join(f'"{label}" = {{ seed = {seed} }}\n' for seed, label in enumerate(labels))
-    folders = [point.folder for point in sweep.points(Scenario.parse(plain + table, "x"))]
+    folders = [point.folder for point in sweeps.points(Scenario.parse(plain + table, "x"))]
     assert len(set(folders)) == 4
     assert all(folder == Path(folder).name and len(folder) <= 120 and not folder.startswith(".") for folder in folders)
 
@@ -149,7 +149,7 @@ class TestResults:
 
     def test_a_point_is_what_a_single_run_gives(self, scenario: Scenario, tmp_path: Path) -> None:
         swept(scenario, tmp_path)
-        point = sweep.points(scenario)[1]
+        point = sweeps.points(scenario)[1]
         folder = tmp_path / point.folder
         alone = engines.get("sim").run(point.plan)
         assert Recording.load(folder).metadata.recording_sha256 == alone.metadata.recording_sha256
@@ -191,9 +191,9 @@ class TestResults:
                 raise KeyboardInterrupt
 
         def stopped(of: Scenario) -> None:
-            one = sweep.Sweep("small", of, sweep.points(of), tmp_path)
+            one = sweeps.Sweep("small", of, sweeps.points(of), tmp_path)
             with pytest.raises(KeyboardInterrupt):
-                sweep.run([one], jobs=1, save=output.save, progress=stop)
+                sweeps.run([one], jobs=1, save=output.save, progress=stop)
 
         swept(scenario, tmp_path)
         stopped(scenario.with_axes(["seed=4,5,6,7"]))
@@ -209,8 +209,8 @@ class TestResults:
 
     def test_results_of_another_version_are_not_kept(self, scenario: Scenario, tmp_path: Path) -> None:
         swept(scenario, tmp_path)
-        one = sweep.Sweep("small", scenario, sweep.points(scenario), tmp_path)
-        assert sweep.run([one], save=output.save, versions={"polypath": "0.0.0"})[0].kept == 0
+        one = sweeps.Sweep("small", scenario, sweeps.points(scenario), tmp_path)
+        assert sweeps.run([one], save=output.save, versions={"polypath": "0.0.0"})[0].kept == 0
 
     def test_results_of_another_kernel_are_not_kept(
         self, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -237,7 +237,7 @@ class TestResults:
         left = tmp_path / "seed=99"
         (left / folder.PARTIAL / "series").mkdir(parents=True)
         (left / folder.LOCK).touch()
-        beside = tmp_path / sweep.points(scenario)[0].folder / folder.PARTIAL
+        beside = tmp_path / sweeps.points(scenario)[0].folder / folder.PARTIAL
         beside.mkdir()
         (tmp_path / "empty").mkdir()
         assert swept(scenario, tmp_path).kept == 6
@@ -247,7 +247,7 @@ class TestResults:
 
     def test_a_folder_that_is_no_result_is_left_alone(self, scenario: Scenario, tmp_path: Path) -> None:
         swept(scenario.with_settings(["seed=1"]), tmp_path)
-        point = sweep.points(scenario)[0]
+        point = sweeps.points(scenario)[0]
         (tmp_path / point.folder).mkdir()
         (tmp_path / point.folder / "plan.json").write_text("my plan for the thesis")
         (failure,) = swept(scenario, tmp_path).failures
@@ -260,7 +260,7 @@ class TestResults:
         self, scenario: Scenario, tmp_path: Path, content: bytes
     ) -> None:
         swept(scenario, tmp_path)
-        table = tmp_path / sweep.points(scenario)[1].folder / "series" / "subflows.parquet"
+        table = tmp_path / sweeps.points(scenario)[1].folder / "series" / "subflows.parquet"
         table.write_bytes(content)
         again = swept(scenario, tmp_path)
         assert (again.kept, again.failures) == (5, [])
@@ -268,7 +268,7 @@ class TestResults:
 
     def test_a_file_that_a_person_changed_is_kept_and_named(self, scenario: Scenario, tmp_path: Path) -> None:
         swept(scenario, tmp_path)
-        changed = tmp_path / sweep.points(scenario)[1].folder / "scenario.toml"
+        changed = tmp_path / sweeps.points(scenario)[1].folder / "scenario.toml"
         changed.write_text("# my own\n")
         again = swept(scenario, tmp_path)
         (failure,) = again.failures

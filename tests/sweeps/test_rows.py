@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from polypath.scenario import Scenario, ScenarioError
-from polypath.sweep import points
+from polypath.sweeps import points
 
 TABLE = """name,class,rate,delay,loss,buffer
 0,low,1.5,10,,1 MB

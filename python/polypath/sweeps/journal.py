@@ -25,8 +25,8 @@ from polypath import engines
 from polypath.results import folder, layout
 from polypath.results.files import OutputError
 from polypath.scenario import Scenario
-from polypath.sweep.grid import Point
-from polypath.sweep.point import Wanted
+from polypath.sweeps.grid import Point
+from polypath.sweeps.point import Wanted
 
 _FIRST: Final = json.dumps({"polypath": "points of a sweep", "format": 1}) + "\n"
 #: What stands before the checksum of a line.

@@ -15,9 +15,9 @@ from polypath.results import points as tables
 from polypath.results.paths import is_reverse
 from polypath.scenario import Scenario, ScenarioError
 from polypath.scenario.tables import application_names, between_hosts
-from polypath.sweep import executor
-from polypath.sweep.executor import WorkerLost
-from polypath.sweep.point import Failure, Task, summarised
+from polypath.sweeps import executor
+from polypath.sweeps.executor import WorkerLost
+from polypath.sweeps.point import Failure, Task, summarised
 
 #: A buffer that is ample has at least this size, and this many times that of the rule of thumb.
 AMPLE_BYTES: Final = 64_000_000

@@ -17,8 +17,8 @@ from polypath.cli import run
 from polypath.cli.errors import InputError
 from polypath.engines import EngineError
 from polypath.results import layout
-from polypath.sweep import cluster
-from polypath.sweep.cluster import Identity
+from polypath.sweeps import cluster
+from polypath.sweeps.cluster import Identity
 
 from ..clusters import BIN, Cluster
 from ..processes import LIMIT_S, wait
@@ -35,14 +35,14 @@ class Alternate:
 """
 OTHER = """
 import dataclasses
-from polypath.sweep import cluster
+from polypath.sweeps import cluster
 own = cluster.identity()
 cluster.identity = lambda: dataclasses.replace(own, native="0")
 """
 #: Dies when it is asked what it is for the first time.
 DYING = """
 import os, pathlib
-from polypath.sweep import cluster
+from polypath.sweeps import cluster
 own = cluster.identity
 
 def identity():

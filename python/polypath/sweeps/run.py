@@ -17,18 +17,19 @@ import polars as pl
 from polypath import engines
 from polypath.engines import Captures, EngineError
 from polypath.progress import of_points
-from polypath.results import folder
+from polypath.results import folder, swept
 from polypath.results import points as tables
 from polypath.results.folder import Folder
 from polypath.results.points import SEED, Axis
 from polypath.results.statistics import over_seeds
+from polypath.results.swept import SweptRun
 from polypath.scenario import Scenario
 from polypath.scenario.seeds import Seeds
-from polypath.sweep import adaptive, executor, grid, store
-from polypath.sweep.executor import WorkerLost
-from polypath.sweep.grid import Point
-from polypath.sweep.journal import Journal, Keys
-from polypath.sweep.point import Failure, Packed, Save, Task, Wanted, packed, placed, tabled
+from polypath.sweeps import adaptive, executor, grid, store
+from polypath.sweeps.executor import WorkerLost
+from polypath.sweeps.grid import Point
+from polypath.sweeps.journal import Journal, Keys
+from polypath.sweeps.point import Failure, Packed, Save, Task, Wanted, packed, placed, tabled
 
 #: Called with the number of points that are done and that of all.
 Progress = Callable[[int, int], None]
@@ -68,6 +69,23 @@ class Result:
     places: Sequence[Point] = ()
     #: What `until` asked for and is not so, in words.
     unmet: Sequence[str] = ()
+    #: Where its points are stored; None: nowhere.
+    directory: Path | None = None
+
+    def __iter__(self) -> Iterator[SweptRun]:
+        """Every run that has a result."""
+        folders = {
+            tuple(point.values[axis.name] for axis in self.axes): self.directory / point.folder
+            for point in self.places
+            if self.directory is not None
+        }
+        return swept.runs(self.points, self.axes, folders)
+
+    @property
+    def applications(self) -> Sequence[Mapping[str, Any]]:
+        """What the plan of the first point says of each application."""
+        found: Sequence[Mapping[str, Any]] = self.places[0].plan.view["applications"]
+        return found
 
     def _repr_html_(self) -> str:
         return str(import_module("polypath.notebook").of_result(self))
@@ -278,7 +296,17 @@ class _Course:
         if self.held is not None:
             store.write(self.held, self._index(), points, statistics)
         unmet = [] if seeds is None else adaptive.unmet(seeds, self._intervals(seeds))
-        return Result(self.sweep.name, axes, points, statistics, failures, self.kept, tuple(self.points), unmet)
+        return Result(
+            self.sweep.name,
+            axes,
+            points,
+            statistics,
+            failures,
+            self.kept,
+            tuple(self.points),
+            unmet,
+            self.sweep.directory,
+        )
 
 
 class _Tasks(Sequence[Task]):
@@ -313,7 +341,7 @@ def _outcomes(
         for number, outcome in executor.local(jobs, len(tasks)).map(tabled, tasks):
             yield number, Failure(str(outcome)) if isinstance(outcome, WorkerLost) else outcome
         return
-    from polypath.sweep.cluster import Cluster
+    from polypath.sweeps.cluster import Cluster
 
     for number, found in Cluster(cluster, jobs).map(packed, tasks):
         if isinstance(found, Packed):

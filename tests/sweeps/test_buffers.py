@@ -10,7 +10,7 @@ from polypath.cli import size_buffers
 from polypath.cli.errors import InputError
 from polypath.engines import EngineError
 from polypath.scenario import Scenario, ScenarioError
-from polypath.sweep import buffers
+from polypath.sweeps import buffers
 
 PATH = """
 name = "path"

@@ -6,7 +6,7 @@ import pytest
 
 from polypath.scenario import Scenario, ScenarioError
 from polypath.scenario.vary import Axis, Value
-from polypath.sweep import points
+from polypath.sweeps import points
 
 
 def parsed(plain: str, table: str) -> Scenario:

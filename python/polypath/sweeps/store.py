@@ -17,8 +17,8 @@ from polypath.results import Metadata, folder, layout, reading
 from polypath.results.files import write_table
 from polypath.results.folder import Folder
 from polypath.results.points import Axis
-from polypath.sweep.grid import Point
-from polypath.sweep.point import Failure, Task
+from polypath.sweeps.grid import Point
+from polypath.sweeps.point import Failure, Task
 
 FORMAT = 1
 

@@ -22,7 +22,7 @@ from typing import Any, Final, TypeVar
 
 from polypath import engines
 from polypath.engines import EngineError
-from polypath.sweep.executor import WorkerLost
+from polypath.sweeps.executor import WorkerLost
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -195,7 +195,7 @@ def _require_same(client: Any) -> None:
 
     One that dies meanwhile is left out; one that comes later compares itself (`_computed`).
     """
-    asked = "__import__('importlib').import_module('polypath.sweep.cluster').identity()"
+    asked = "__import__('importlib').import_module('polypath.sweeps.cluster').identity()"
     for worker, found in sorted(client.run(eval, asked, on_error="return").items()):
         if isinstance(found, OSError):  # of its connection
             continue

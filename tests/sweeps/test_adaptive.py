@@ -10,14 +10,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from polypath import sweep
+from polypath import sweeps
 from polypath.cli import compare, output
 from polypath.cli.errors import InputError
 from polypath.results.statistics import estimate
 from polypath.scenario import Scenario, ScenarioError
 from polypath.scenario.seeds import Width
-from polypath.sweep import adaptive, grid
-from polypath.sweep.adaptive import Interval
+from polypath.sweeps import adaptive, grid
+from polypath.sweeps.adaptive import Interval
 
 SPREAD = """
 [vary]
@@ -32,12 +32,12 @@ def text(plain: str) -> str:
     return plain.replace('kind = "bulk"', 'kind = "bulk"\ntransport = "tcp"') + SPREAD
 
 
-def swept(scenario: Scenario, out: Path | None = None) -> sweep.Result:
-    (result,) = sweep.run([sweep.Sweep("small", scenario, sweep.points(scenario), out)], jobs=1, save=output.save)
+def swept(scenario: Scenario, out: Path | None = None) -> sweeps.Result:
+    (result,) = sweeps.run([sweeps.Sweep("small", scenario, sweeps.points(scenario), out)], jobs=1, save=output.save)
     return result
 
 
-def seeds_by_place(result: sweep.Result) -> Counter[str]:
+def seeds_by_place(result: sweeps.Result) -> Counter[str]:
     return Counter(result.points["link.path0.loss"])
 
 
@@ -119,7 +119,7 @@ class TestSweep:
         assert pl.read_parquet(tmp_path / "points.parquet").equals(result.points)
 
     @staticmethod
-    def relative_half(result: sweep.Result, place: str) -> float:
+    def relative_half(result: sweeps.Result, place: str) -> float:
         values = result.points.filter(pl.col("link.path0.loss") == place)["goodput_mbps"].to_list()
         found = estimate(values)
         return 0.0 if found.method == "deterministic" else (found.half_width or math.inf) / (found.mean or 1.0)
@@ -135,9 +135,9 @@ class TestSweep:
                 stopped = done
                 raise KeyboardInterrupt
 
-        one = sweep.Sweep("small", scenario, sweep.points(scenario), parts)
+        one = sweeps.Sweep("small", scenario, sweeps.points(scenario), parts)
         with pytest.raises(KeyboardInterrupt):
-            sweep.run([one], jobs=1, save=output.save, progress=stop)
+            sweeps.run([one], jobs=1, save=output.save, progress=stop)
         assert stopped == 12  # in the second round: the first has ten
         assert swept(scenario, parts).kept == 12
         for name in ("points.parquet", "statistics.parquet", "sweep.json"):
@@ -145,8 +145,8 @@ class TestSweep:
         assert swept(scenario, parts).kept == len(swept(scenario, parts).places)
 
     def test_the_number_of_processes_changes_nothing(self, scenario: Scenario) -> None:
-        (one,) = sweep.run([sweep.Sweep("small", scenario, sweep.points(scenario))], jobs=1)
-        (two,) = sweep.run([sweep.Sweep("small", scenario, sweep.points(scenario))], jobs=2)
+        (one,) = sweeps.run([sweeps.Sweep("small", scenario, sweeps.points(scenario))], jobs=1)
+        (two,) = sweeps.run([sweeps.Sweep("small", scenario, sweeps.points(scenario))], jobs=2)
         assert one.points.equals(two.points)
 
     def test_at_most_so_many(self, scenario: Scenario) -> None:
@@ -158,7 +158,7 @@ class TestSweep:
         assert message.endswith(" after 7 seeds, asked for ± 1 %")
 
     def test_one_seed_takes_the_place_of_all(self, scenario: Scenario) -> None:
-        assert len(sweep.points(scenario, seed=3)) == 2
+        assert len(sweeps.points(scenario, seed=3)) == 2
 
 
 def test_the_table_loads_back(scenario: Scenario) -> None:

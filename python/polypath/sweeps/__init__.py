@@ -1,11 +1,11 @@
 """Sweeps: a scenario's axes, the points that they span, and running them.
 
 scenario = polypath.Scenario.load("scenario.toml")      # with a table [vary]
-result = polypath.sweep.run([polypath.sweep.Sweep("name", scenario, polypath.sweep.points(scenario))])[0]
+result = polypath.sweeps.run([polypath.sweeps.Sweep("name", scenario, polypath.sweeps.points(scenario))])[0]
 result.points                                           # a polars DataFrame
 """
 
-from polypath.sweep.grid import Point, points
-from polypath.sweep.run import Progress, Result, Sweep, run
+from polypath.sweeps.grid import Point, points
+from polypath.sweeps.run import Progress, Result, Sweep, run
 
 __all__ = ["Point", "Progress", "Result", "Sweep", "points", "run"]

@@ -16,7 +16,7 @@ import cloudpickle
 import pytest
 
 from polypath.scenario import Scenario
-from polypath.sweep import executor
+from polypath.sweeps import executor
 
 from ..processes import wait
 

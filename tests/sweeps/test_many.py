@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from polypath import sweep
+from polypath import sweeps
 from polypath.cli import output
 from polypath.results import OutputError, layout
 from polypath.scenario import Plan, Scenario, ScenarioError
-from polypath.sweep import executor, grid, point, store
+from polypath.sweeps import executor, grid, point, store
 
 
 def scenario(text: str, values: int, seeds: int) -> Scenario:
@@ -28,9 +28,9 @@ def scenario(text: str, values: int, seeds: int) -> Scenario:
     return Scenario.parse(text.replace('"1 s"', '"10 ms"') + axes, "many.toml")
 
 
-def swept(of: Scenario, out: Path | None = None, **more: Any) -> sweep.Result:
-    one = sweep.Sweep("many", of, sweep.points(of, later=True), out)
-    (result,) = sweep.run([one], jobs=1, save=output.save, **more)
+def swept(of: Scenario, out: Path | None = None, **more: Any) -> sweeps.Result:
+    one = sweeps.Sweep("many", of, sweeps.points(of, later=True), out)
+    (result,) = sweeps.run([one], jobs=1, save=output.save, **more)
     return result
 
 
@@ -59,10 +59,10 @@ def counted(below: Path) -> Iterator[Counter[str]]:
         _counting.pop()
 
 
-class Looked(Sequence[sweep.Point]):
+class Looked(Sequence[sweeps.Point]):
     """Points that count how often one is looked at."""
 
-    def __init__(self, points: Sequence[sweep.Point]) -> None:
+    def __init__(self, points: Sequence[sweeps.Point]) -> None:
         self.points, self.looks = points, 0
 
     def __len__(self) -> int:
@@ -106,10 +106,10 @@ def test_each_point_is_looked_at_a_few_times_however_many_there_are(
     monkeypatch.setattr(point, "summarised", lambda task: summary)
     for values in (5, 50):
         of = scenario(plain, values, 4)
-        points = Looked(sweep.points(of, later=True))
+        points = Looked(sweeps.points(of, later=True))
         done.clear()
-        (result,) = sweep.run(
-            [sweep.Sweep("many", of, points)], jobs=1, progress=lambda now, all_of_them: done.append(now)
+        (result,) = sweeps.run(
+            [sweeps.Sweep("many", of, points)], jobs=1, progress=lambda now, all_of_them: done.append(now)
         )
         assert result.points.height == 4 * values
         assert done == list(range(4 * values + 1))

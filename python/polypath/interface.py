@@ -1,0 +1,222 @@
+"""What a person calls from Python: run, sweep, compare, load, from_pcap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from polypath import labs
+from polypath.engines import Captures, EngineError, Options, Progress, get, require_captures
+from polypath.progress import of_run
+from polypath.results import MetricError, OutputError, Recording, folder, paired, stored
+from polypath.results.errors import UnknownName
+from polypath.results.points import MEASURES, SEED, short, telling
+from polypath.results.stored import StoredSweep
+from polypath.running import Kept, named
+from polypath.running import run as run_into
+from polypath.scenario import Plan, Scenario, ScenarioError
+from polypath.sweeps import Progress as PointProgress
+from polypath.sweeps import Result, Sweep, points
+from polypath.sweeps import run as run_sweeps
+
+Target = Scenario | str | Path
+"""A scenario, the path of its file, or the name of a lab: "aggregation/mptcp" is run `mptcp` of lab `aggregation`."""
+
+
+def scenario(target: Target) -> Scenario:
+    """The scenario of a file or of a lab's run. Raises ScenarioError."""
+    return _found(target)[1]
+
+
+def run(
+    target: Target | Plan,
+    *,
+    seed: int | None = None,
+    engine: str = "sim",
+    captures: Captures = "none",
+    directory: Path | str | None = None,
+    qlogs: Path | str | bool | None = None,
+    segments: bool = False,
+    account: bool | None = None,
+    out: Path | str | None = None,
+    progress: Progress | None = None,
+) -> Recording:
+    """Runs a scenario, given as an object, as the path of its file or as the name of a lab's run.
+
+    `run["iperf"]` is then the connection of application `iperf`, with its figures as attributes.
+    `run.plot.rate()` draws.
+
+    With `out`, the folder is written that `polypath run --out` writes, captures and qlogs in it. It must be new,
+    empty or an earlier result. Without `out`, `directory` takes the captures, and `qlogs` names a new or empty folder.
+
+    `seed` replaces the scenario's own. `captures` are taken at "hosts" or on "links". `segments` records a row for
+    each segment, which time-sequence figures need. `account` records why connections were not faster; by default it
+    is kept with `out`, unless there are more than a hundred connections. `progress` is called with the simulated time
+    and the latest end of the run, in ns; by default a notebook shows a bar.
+
+    Raises ScenarioError for a scenario that has no plan, or a plan with a seed beside it; EngineError where the engine
+    cannot run it; OutputError where `out` cannot be written.
+    """
+    require_captures(captures)
+    if captures != "none" and directory is None and out is None:
+        raise EngineError(f"captures of {captures} need a directory to go to")
+    inputs: Sequence[Path] = ()
+    if isinstance(target, Plan):
+        if seed is not None:
+            raise ScenarioError("a plan has its seed: give this one to the scenario, as scenario.plan(SEED)")
+        name, written, plan = str(target.view["name"]), None, target
+    else:
+        name, found, inputs = _found(target)
+        written, plan = found.to_toml(), found.plan(seed)
+    with of_run(name) as bar:
+        shown = progress or bar
+        if out is not None:
+            kept = Kept(captures, bool(qlogs), segments, account)
+            with folder.claim(Path(out), folder.RUN, inputs) as held:
+                return run_into(name, plan, written, get(engine), kept, held, shown)
+        if isinstance(qlogs, bool) and qlogs:
+            raise EngineError("qlogs need a folder to go to: give out=, or the folder as qlogs=")
+        options = Options(
+            captures,
+            None if directory is None else Path(directory),
+            segments,
+            Path(qlogs) if isinstance(qlogs, str | Path) else None,
+            account=bool(account),
+        )
+        return named(get(engine).run(plan, options, shown), name, written)
+
+
+def sweep(
+    target: Target,
+    vary: Mapping[str, Any] | None = None,
+    *,
+    seeds: int | Sequence[int] | None = None,
+    engine: str = "sim",
+    jobs: int | None = None,
+    cluster: str | None = None,
+    out: Path | str | None = None,
+    progress: PointProgress | None = None,
+) -> Result:
+    """Runs every combination of values, `vary={"defaults.scheduler": ["default", "blest"]}`, beside the scenario's own
+    `[vary]`. `seeds` is a number of seeds, or the seeds themselves.
+
+    The result has `points`, a polars DataFrame with a row for each connection of each run; `statistics`, the same over
+    seeds; `failures`. To iterate over it gives its runs: `run.values`, `run.seed`, `run["iperf"].goodput_mbps`.
+
+    Points run on `jobs` cores, all if left out, or on the workers of `cluster`; the result is the same. With `out` each
+    point is a folder there, and a sweep that was interrupted continues. `progress` is called with the numbers of points
+    done and to do.
+
+    Raises ScenarioError where nothing varies or a point has no plan, EngineError, OutputError.
+    """
+    name, found, inputs = _found(target)
+    axes = dict(vary or {})
+    if seeds is not None:
+        axes |= {"seeds": seeds} if isinstance(seeds, int) else {SEED: list(seeds)}
+    varied = found.varied(axes) if axes else found
+    if not varied.vary:
+        raise ScenarioError(f"{name} varies nothing: give axes as {{path: values}}, or seeds=")
+    (result,) = run_sweeps(
+        [Sweep(name, varied, points(varied), None if out is None else Path(out), inputs)],
+        jobs=jobs,
+        cluster=cluster,
+        engine=engine,
+        save=None if out is None else _save,
+        progress=progress,
+    )
+    return result
+
+
+def compare(
+    result: Result | StoredSweep,
+    by: str | None = None,
+    *,
+    base: str | None = None,
+    measure: str | Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """The values of axis `by`, each against `base`, as differences within seeds (docs/statistics.md).
+
+    A row for each connection, measure and value, at each place of the other axes: `mean` and `base_mean`, `difference`
+    with `low` and `high`, the bounds of its 95 % interval, `p_holm`, the p-value corrected for the table, and a
+    `verdict`. `by` may be left out where one axis varies besides the seed; `base` is the first value if left out.
+    `measure` is one or several of "goodput", "completion", "delay_median" and so on; left out, those that tell most of
+    each application.
+
+    Raises MetricError for an axis, a value or a measure that is none.
+    """
+    names = [axis.name for axis in result.axes if axis.name != SEED]
+    if by is None:
+        if len(names) != 1:
+            raise MetricError(f"name the axis to compare with by=: {', '.join(names) or 'only the seed varies'}")
+        by = names[0]
+    if by not in names:
+        raise UnknownName.of("axis", by, names)
+    (axis,) = (axis for axis in result.axes if axis.name == by)
+    if base is None:
+        base = axis.labels[0]
+    if base not in axis.labels:
+        raise UnknownName.of(f"value of {by}", base, axis.labels)
+    chosen = [_measure(each) for each in ([measure] if isinstance(measure, str) else measure or ())]
+    of = {each["name"]: chosen or telling(each) for each in result.applications}
+    return paired.over_pairs(result.points, result.axes, by, base, of)
+
+
+def load(directory: Path | str) -> Recording | StoredSweep:
+    """A result folder: of a run, or of a sweep. Raises OutputError where there is none."""
+    path = Path(directory)
+    if not path.is_dir():
+        raise OutputError(f"{path} is no folder of results")
+    for found, kind in stored.found(path):
+        if found == path:
+            return Recording.load(path) if kind is folder.RUN else StoredSweep.read(path)
+    raise OutputError(f"{path} holds neither a run nor a sweep; name the folder of one")
+
+
+def from_pcap(*files: Path | str, interval_ns: int | None = None, segments: bool = False) -> Recording:
+    """What captures of real traffic tell, as the Recording of a run.
+
+    Several files may be of the same traffic at different places. `interval_ns` is the time between samples, 100 ms if
+    left out; with `segments` there is a row for each segment. What is damaged or missing in the files is listed in
+    `recording.plan["capture"]["notes"]`. Raises CaptureError.
+    """
+    from polypath import capture
+
+    interval = capture.INTERVAL_NS if interval_ns is None else interval_ns
+    return capture.trace(files, interval_ns=interval, segments=segments).recording
+
+
+def _found(target: Target) -> tuple[str, Scenario, Sequence[Path]]:
+    """The name of a run, its scenario, and the files that it was read from."""
+    if isinstance(target, Scenario):
+        return target.name, target, target.scripts()
+    path = Path(target)
+    if isinstance(target, Path) or path.suffix == ".toml":
+        found = Scenario.load(path)
+        return found.name, found, [path, *found.scripts()]
+    lab_name, _, run_name = target.partition("/")
+    lab = labs.get(lab_name)
+    known = {run.name: run for run in lab.runs}
+    if not run_name and len(known) == 1:
+        run_name = next(iter(known))
+    if run_name not in known:
+        listed = ", ".join(f"{lab_name}/{each}" for each in known)
+        what = f"lab '{lab_name}' has no run '{run_name}'" if run_name else f"lab '{lab_name}' has several runs"
+        raise ScenarioError(f"{what}; there is {listed}")
+    name = lab_name if len(known) == 1 else f"{lab_name}/{run_name}"
+    return name, known[run_name].of(lab.scenario()), ()
+
+
+def _measure(name: str) -> str:
+    known = {short(each): each for each in MEASURES}
+    if name in MEASURES:
+        return name
+    if name not in known:
+        raise UnknownName.of("measure", name, known)
+    return known[name]
+
+
+def _save(recording: Recording, scenario_toml: str, held: folder.Folder, staged: Path) -> None:
+    named(recording, recording.metadata.scenario, scenario_toml).commit(held, staged)

@@ -133,7 +133,7 @@ def tracked() -> list[Path]:
 def sentences(paths: Iterable[Path]) -> Iterator[Sentence]:
     for path in paths:
         if path.is_file():
-            yield from READERS[path.suffix](path, path.read_text(encoding="utf-8"))
+            yield from READERS.get(path.suffix, of_markdown)(path, path.read_text(encoding="utf-8"))
 
 
 def findings(paths: Iterable[Path]) -> Iterator[Finding]:

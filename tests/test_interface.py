@@ -69,8 +69,8 @@ def test_a_lab_is_run_by_its_name() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("aggregation", "lab 'aggregation' has several runs; there is aggregation/tcp, aggregation/mptcp"),
-        ("aggregation/x", "lab 'aggregation' has no run 'x'; there is aggregation/tcp"),
+        ("aggregation", "lab 'aggregation' has several runs; name one of aggregation/tcp, aggregation/mptcp"),
+        ("aggregation/x", "lab 'aggregation' has no run 'x'; it has tcp, mptcp"),
         ("agregation", "unknown lab 'agregation'; did you mean 'aggregation'?"),
         ("nowhere.toml", "nowhere.toml"),
     ],

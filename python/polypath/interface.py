@@ -26,11 +26,6 @@ Target = Scenario | str | Path
 """A scenario, the path of its file, or the name of a lab: "aggregation/mptcp" is run `mptcp` of lab `aggregation`."""
 
 
-def scenario(target: Target) -> Scenario:
-    """The scenario of a file or of a lab's run. Raises ScenarioError."""
-    return _found(target)[1]
-
-
 def run(
     target: Target | Plan,
     *,
@@ -198,15 +193,12 @@ def _found(target: Target) -> tuple[str, Scenario, Sequence[Path]]:
         return found.name, found, [path, *found.scripts()]
     lab_name, _, run_name = target.partition("/")
     lab = labs.get(lab_name)
-    known = {run.name: run for run in lab.runs}
-    if not run_name and len(known) == 1:
-        run_name = next(iter(known))
-    if run_name not in known:
-        listed = ", ".join(f"{lab_name}/{each}" for each in known)
-        what = f"lab '{lab_name}' has no run '{run_name}'" if run_name else f"lab '{lab_name}' has several runs"
-        raise ScenarioError(f"{what}; there is {listed}")
-    name = lab_name if len(known) == 1 else f"{lab_name}/{run_name}"
-    return name, known[run_name].of(lab.scenario()), ()
+    if len(lab.runs) == 1:
+        return lab_name, lab.scenario(run_name or lab.runs[0].name), ()
+    if not run_name:
+        listed = ", ".join(f"{lab_name}/{each.name}" for each in lab.runs)
+        raise ScenarioError(f"lab '{lab_name}' has several runs; name one of {listed}")
+    return target, lab.scenario(run_name), ()
 
 
 def _measure(name: str) -> str:

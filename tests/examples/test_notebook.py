@@ -23,7 +23,7 @@ def test_the_notebook(tmp_path: Path) -> None:
     NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
-    scenario, run, table, pandas, rate, beginning, sweep, report = [
+    scenario, run, table, pandas, rate, beginning, sweep, compared, report = [
         cell for cell in notebook["cells"] if cell["cell_type"] == "code"
     ]
     assert "<b>aggregation</b>" in shown(scenario)
@@ -33,4 +33,5 @@ def test_the_notebook(tmp_path: Path) -> None:
     for figure in (rate, beginning):
         assert "image/png" in figure["outputs"][-1]["data"]
     assert "goodput (Mbps)" in shown(sweep)
+    assert "p_holm" in shown(compared)
     assert shown(report).startswith("<iframe srcdoc=")

@@ -165,6 +165,12 @@ class Lab:
         """The topology in text."""
         return describe_topology(self.scenario())
 
-    def scenario(self) -> Scenario:
-        """The scenario before any run's settings."""
-        return Scenario.load(self.folder / "scenario.toml")
+    def scenario(self, run: str | None = None) -> Scenario:
+        """The scenario of a run; without one, before any run's settings. Raises ScenarioError."""
+        base = Scenario.load(self.folder / "scenario.toml")
+        if run is None:
+            return base
+        known = {each.name: each for each in self.runs}
+        if run not in known:
+            raise ScenarioError(f"lab '{self.name}' has no run '{run}'; it has {', '.join(known)}")
+        return known[run].of(base)

@@ -22,7 +22,7 @@ _RUNNING = {
 
 @relation(
     "Running totals never fall.",
-    "They count past events. A host takes back what its own queue refuses.",
+    "They count past events. A host takes back packets that its own queue refuses.",
 )
 def running_totals(case: Case, random: Random) -> None:
     need("queue_at" not in case.text)

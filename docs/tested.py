@@ -97,7 +97,7 @@ def campaigns() -> Iterator[Row]:
     rows = [row for row in _table("sabotage.md", 4) if row[1].replace(",", "").isdigit()]
     blows = sum(int(row[2].replace(",", "")) for row in rows)
     lost = sum(row[3] != "nothing" for row in rows)
-    yield "Sabotage", f"{len(rows)} kinds, {blows:,} blows, {lost or 'nothing'} lost", "`make sabotage`"
+    yield "Sabotage", f"{len(rows)} kinds, {blows:,} attacks, {lost or 'nothing'} lost", "`make sabotage`"
     rows = [row for row in _table("hostile.md", 5) if row[1].isdigit()]
     trials, worked, told = (sum(int(row[at]) for row in rows) for at in (1, 2, 3))
     yield (
@@ -107,7 +107,7 @@ def campaigns() -> Iterator[Row]:
     )
     shares = [re.findall(r"^(\d+) of (\d+), ", row[9])[0] for row in _table("mutants.md", 11) if row[1].isdigit()]
     noticed, faults = (sum(int(share[at]) for share in shares) for at in range(2))
-    yield "Faults put into the code on purpose", f"{noticed} of {faults} noticed", "`make mutants`"
+    yield "Faults put into the code", f"{noticed} of {faults} noticed", "`make mutants`"
     cases = found(r"([\d,]+) cases of each of the four", "fuzzing.md").replace(",", "")
     yield (
         "Attacks on whole endpoints of Multipath TCP",
@@ -124,7 +124,7 @@ def campaigns() -> Iterator[Row]:
     fences = sum(
         path.read_text(encoding="utf-8").count("```console\n") for path in (*DOCS.glob("*.md"), ROOT / "README.md")
     )
-    yield "Blocks of commands in the documentation that are run", f"{fences}", "`pytest tests/docs`"
+    yield "Blocks of commands in the documentation, all run by tests", f"{fences}", "`pytest tests/docs`"
 
 
 def _table(page: str, width: int) -> Iterator[list[str]]:
@@ -139,10 +139,12 @@ def page() -> str:
     lines = [
         "# How it is tested",
         "",
-        f"Counted on {datetime.now(UTC).date()} by `python docs/tested.py`. Campaigns are counted from their pages,",
-        "which the commands on the right write.",
+        "How many tests of each kind there are, and which command runs them.",
         "",
-        "| what | how many | by |",
+        f"`python docs/tested.py` counted them on {datetime.now(UTC).date()}. Figures of campaigns come from their",
+        "pages, which the commands in the last column write. [Evidence](evidence.md) links those pages.",
+        "",
+        "| test | number | command |",
         "|---|---|---|",
     ]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in (rust(), python(), *campaigns()))]) + "\n"

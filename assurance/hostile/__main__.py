@@ -100,7 +100,7 @@ def main() -> int:
             print(*(f"  {o.level} {o.command}: {o.said}" for o in each if o.said), sep="\n", flush=True)
     if given.out:
         text = TEXT.read_text(encoding="utf-8").replace("{table}", "\n".join(table(outcomes)))
-        text = text.replace("{commands}", ", ".join(f"`{' '.join(each.words)}`" for each in ALL))
+        text = text.replace("{commands}", "\n".join(f"- `{' '.join(each.words)}`" for each in ALL))
         given.out.write_text(text, encoding="utf-8")
     return int(any(outcome.wrong for each in outcomes for outcome in each))
 

@@ -136,7 +136,7 @@ def small_shm(place: Place, _: float | None) -> Iterator[Start]:
         yield Start()
 
 
-@machine("full-disk", "the person's folder has so much room left, of what the command writes", FULL, levels=SHARES)
+@machine("full-disk", "the person's folder has room for a share of the command's output", FULL, levels=SHARES)
 @contextmanager
 def full_disk(place: Place, share: float | None) -> Iterator[Start]:
     own = pages(place.prepared.files)
@@ -148,7 +148,7 @@ def full_disk(place: Place, share: float | None) -> Iterator[Start]:
 
 @machine(
     "full-tmp",
-    "the temporary folder has so many bytes",
+    "the temporary folder has a limited number of bytes",
     f"{FULL}|full",
     levels=(4096, 65_536, 1_000_000, 4_000_000),
 )
@@ -168,7 +168,7 @@ def full_home(place: Place, _: float | None) -> Iterator[Start]:
         yield Start()
 
 
-@machine("file-size", "no file may be larger than so much of the largest", "File too large", levels=SHARES[1:])
+@machine("file-size", "no file may exceed a share of the largest", "File too large", levels=SHARES[1:])
 @contextmanager
 def file_size(place: Place, share: float | None) -> Iterator[Start]:
     place.fill()
@@ -191,7 +191,7 @@ def home_read_only(place: Place, _: float | None) -> Iterator[Start]:
         yield Start(environment=environment)
 
 
-@machine("all-read-only", "home, the person's folder and the temporary one are read-only",
+@machine("all-read-only", "home, the person's folder and the temporary folder are read-only",
          f"{FORBIDDEN}|No usable temporary|read-only")  # fmt: skip
 @contextmanager
 def all_read_only(place: Place, _: float | None) -> Iterator[Start]:
@@ -263,7 +263,7 @@ def _as(user: int) -> tuple[str, ...]:
     return ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups")
 
 
-@machine("other-user", "an ordinary user whose number has no name", ANY, root=True)
+@machine("other-user", "an ordinary user whose id has no name", ANY, root=True)
 @contextmanager
 def other_user(place: Place, _: float | None) -> Iterator[Start]:
     place.user = OTHER
@@ -272,7 +272,7 @@ def other_user(place: Place, _: float | None) -> Iterator[Start]:
     yield Start(prefix=_as(OTHER), environment=environment)
 
 
-@machine("others-files", "all files and folders belong to another user, who lets only read", FORBIDDEN, root=True)
+@machine("others-files", "all files and folders belong to another user and can only be read", FORBIDDEN, root=True)
 @contextmanager
 def others_files(place: Place, _: float | None) -> Iterator[Start]:
     environment = _cached(place)
@@ -281,7 +281,7 @@ def others_files(place: Place, _: float | None) -> Iterator[Start]:
     yield Start(prefix=_as(NOBODY), environment=environment)
 
 
-@machine("others-leftovers", "another user's folders with names as ours lie in the temporary one", ANY, root=True)
+@machine("others-leftovers", "the temporary folder has another user's folders with Polypath's names", ANY, root=True)
 @contextmanager
 def others_leftovers(place: Place, _: float | None) -> Iterator[Start]:
     place.fill()
@@ -292,7 +292,7 @@ def others_leftovers(place: Place, _: float | None) -> Iterator[Start]:
     yield Start()
 
 
-@machine("two-pid-namespaces", "two at a time in PID namespaces of their own, with one temporary folder", "$^")
+@machine("two-pid-namespaces", "two commands at a time, in separate PID namespaces with one temporary folder", "$^")
 @contextmanager
 def two_pid_namespaces(place: Place, _: float | None) -> Iterator[Start]:
     place.fill()

@@ -45,10 +45,11 @@ def row(outcome: Outcome, cause: str) -> str:
     for name, value in asked.items():
         both = (told.get(name, 0), real.get(name, 0))
         if value or both != (0, 0):
-            cells.append(f"{name} {value}" if both == (value, value) else f"**{name} {value} ({both[0]}, {both[1]})**")
+            shown = f"`{name}` {value}"
+            cells.append(shown if both == (value, value) else f"**{shown} ({both[0]}, {both[1]})**")
     for name in outcome.differences():
         if name not in asked:
-            cells.append(f"**{name} ({told.get(name, 0)}, {real.get(name, 0)})**")
+            cells.append(f"**`{name}` ({told.get(name, 0)}, {real.get(name, 0)})**")
     return f"| {outcome.case.name} | {'; '.join(cells) or 'nothing'} | {cause} |"
 
 

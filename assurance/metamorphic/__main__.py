@@ -64,7 +64,7 @@ def table(found: Iterable[Row]) -> list[str]:
     for row in found:
         applied.update(row.applied)
         broken.update(row.broken.keys())
-    lines = ["| relation | what holds | because | applied | broken |", "|---|---|---|--:|--:|"]
+    lines = ["| relation | statement | reason | applied | broken |", "|---|---|---|--:|--:|"]
     for each in ALL.values():
         count, failed = applied[each.name], broken[each.name] or "none"
         name = f"{each.family}: `{each.name}`"

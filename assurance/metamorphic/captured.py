@@ -44,8 +44,8 @@ def _crosses(plan: Mapping[str, Any], source: str, destination: str) -> bool:
 
 
 @relation(
-    "Captures of both hosts, where links lose nothing, tell each subflow's bytes, sent, received and repeated.",
-    "All that a host sends and receives passes its capture.",
+    "If links lose nothing, captures of both hosts give each subflow's bytes: sent, received and repeated.",
+    "A capture sees everything that its host sends and receives.",
     weight=20,
 )
 def trace_of_hosts(case: Case, random: Random) -> None:

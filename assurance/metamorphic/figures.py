@@ -27,7 +27,7 @@ from .relation import Broken, need, relation, require
 
 @relation(
     "A result that is saved and loaded has the same tables, plan and summary.",
-    "What a folder holds is the Recording.",
+    "The folder holds the Recording.",
 )
 def stored(case: Case, random: Random) -> None:
     folder = case.folder()
@@ -39,8 +39,8 @@ def stored(case: Case, random: Random) -> None:
 
 
 @relation(
-    "The page's figures are those of summary.json.",
-    "Both are made of the same functions of the Recording.",
+    "The page's figures equal those of summary.json.",
+    "The same functions compute both from the Recording.",
 )
 def page(case: Case, random: Random) -> None:
     made = report.build(report.Page("drawn", "0", [report.Labelled("drawn", case.recording)]))
@@ -54,8 +54,8 @@ def page(case: Case, random: Random) -> None:
 
 
 @relation(
-    "`polypath run --json` prints what `summary.json` holds, and both are the summary of the run in memory.",
-    "There is one summary of a Recording.",
+    "`polypath run --json` prints the content of `summary.json`, and both equal the run's summary in memory.",
+    "A Recording has one summary.",
     weight=0.4,
 )
 def printed(case: Case, random: Random) -> None:
@@ -87,7 +87,7 @@ def _exported(form: str, case: Case) -> Path:
 
 
 @relation(
-    "The CSV files of an export read back to the tables.",
+    "The CSV files of an export read back as the tables.",
     "They are the tables as text.",
 )
 def csv_files(case: Case, random: Random) -> None:
@@ -125,7 +125,7 @@ def xplot_graphs(case: Case, random: Random) -> None:
 
 
 @relation(
-    "In iperf3's form intervals add up to the sums, streams too, and no more is received than was sent.",
+    "In iperf3's form intervals and streams add up to the sums, and no more is received than was sent.",
     "A byte is received in one interval of one stream, after it was sent.",
 )
 def iperf3_sums(case: Case, random: Random) -> None:
@@ -166,7 +166,7 @@ def shares(figures: dict[str, Any]) -> list[float]:
 
 
 @relation(
-    "Shares of subflows add up to one, or are all zero or unknown; a summary's rates are its bytes over its times.",
+    "Shares of subflows add up to one, or are all zero or unknown. A summary's rates are its bytes over its times.",
     "Each byte that arrived did so on one subflow.",
 )
 def shares_and_rates(case: Case, random: Random) -> None:

@@ -18,8 +18,8 @@ from .relation import need, relation, require
 
 
 @relation(
-    "Another sampling interval changes nothing but the samples, and those of one instant are equal.",
-    "A sample is taken of what is there.",
+    "Another sampling interval changes only the samples, and samples of the same instant are equal.",
+    "A sample reads the current state.",
     weight=2,
 )
 def sampling_interval(case: Case, random: Random) -> None:
@@ -37,8 +37,8 @@ def sampling_interval(case: Case, random: Random) -> None:
 
 
 @relation(
-    "With segments recorded everything else is the same, and so is the hash.",
-    "They are noted as they leave.",
+    "Recording segments changes nothing else, including the hash.",
+    "Segments are noted as they leave.",
 )
 def recorded_segments(case: Case, random: Random) -> None:
     same(case.recording, case.detailed, without=OF_SEGMENTS)
@@ -47,8 +47,8 @@ def recorded_segments(case: Case, random: Random) -> None:
 
 
 @relation(
-    "With an account everything else is the same, and so is the hash; it has delivered what arrived.",
-    "It watches what passes.",
+    "An account changes nothing else, including the hash, and its delivered bytes equal those that arrived.",
+    "It only observes packets.",
 )
 def accounts(case: Case, random: Random) -> None:
     other = polypath.run(case.plan, account=True)
@@ -84,8 +84,8 @@ def qlogs(case: Case, random: Random) -> None:
 
 
 @relation(
-    "Recorded decisions of the scheduler add events of theirs and change nothing.",
-    "They are noted as they are made.",
+    "Recording the scheduler's decisions adds their events and changes nothing else.",
+    "Decisions are noted as they are made.",
 )
 def recorded_decisions(case: Case, random: Random) -> None:
     data = case.copy()
@@ -94,8 +94,8 @@ def recorded_decisions(case: Case, random: Random) -> None:
 
 
 @relation(
-    "However far a run is advanced at a time, it is the same.",
-    "An owner of the loop asks for a time; events have theirs.",
+    "A run is the same for every step by which it is advanced.",
+    "The owner of the loop asks for a time; events have their own.",
 )
 def advanced_by_steps(case: Case, random: Random) -> None:
     plan = case.plan

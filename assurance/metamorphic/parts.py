@@ -52,8 +52,8 @@ _LINK = {"rate": "1 Mbps", "delay": "1 ms", "loss": "1 %", "jitter": "1 ms"}
 
 @relation(
     "Two hosts with a link between them, added behind the others, change nothing.",
-    "No route leads there, and each link draws from a stream of its own, named by its place. ECMP is left out: "
-    "its hash is of the nodes' places, too.",
+    "No route leads there, and each link draws from its own stream, named by its place. ECMP is left out, "
+    "because its hash also covers the nodes' places.",
 )
 def unused_hosts(case: Case, random: Random) -> None:
     need(case.data.get("routing") != "ecmp")
@@ -126,7 +126,7 @@ def _in_events(names: dict[str, str]) -> Change:
 
 @relation(
     "Other addresses in the same order change nothing but addresses.",
-    "Routes follow the addresses; nothing but a hash of a flow looks at their bits.",
+    "Routes follow the addresses. Only a hash of a flow looks at their bits.",
 )
 def readdressing(case: Case, random: Random) -> None:
     plan = case.plan.view
@@ -141,7 +141,7 @@ def readdressing(case: Case, random: Random) -> None:
 
 @relation(
     "Hosts and routers in another order change nothing.",
-    "Streams of random numbers are named by links and applications, events are ordered by time and link.",
+    "Links and applications name the random streams, and events are ordered by time and link.",
 )
 def reordered_nodes(case: Case, random: Random) -> None:
     need(not {"topology", "controller", "bridging"} & case.data.keys() and case.data.get("routing") != "ecmp")
@@ -154,7 +154,7 @@ def reordered_nodes(case: Case, random: Random) -> None:
 
 @relation(
     "A longer limit of a drop-tail queue that never reached its own changes nothing.",
-    "A limit is looked at where a packet does not fit, and all did.",
+    "A limit is checked only if a packet does not fit, and all fitted.",
 )
 def longer_queue(case: Case, random: Random) -> None:
     ends = case.recording.table("link_ends")
@@ -183,8 +183,8 @@ def longer_queue(case: Case, random: Random) -> None:
 
 
 @relation(
-    "Another rate of a direction that no packet takes changes nothing.",
-    "A rate is of the packets that are sent at it; routes look at delays.",
+    "Another rate of an unused direction changes nothing.",
+    "A rate affects only the packets sent at it; routes look at delays.",
 )
 def rate_of_an_idle_direction(case: Case, random: Random) -> None:
     rows = case.recording.table("link_ends").filter(
@@ -204,7 +204,7 @@ def rate_of_an_idle_direction(case: Case, random: Random) -> None:
 
 @relation(
     "Static routes over a router's own links to the addresses at their other ends change nothing.",
-    "That link is the only path of fewest links there.",
+    "The only path with the fewest links uses that link.",
     weight=3,
 )
 def routes_as_taken(case: Case, random: Random) -> None:
@@ -224,8 +224,8 @@ def routes_as_taken(case: Case, random: Random) -> None:
 
 
 @relation(
-    "Client and server change places where both and all links are alike: all figures are the mirrored ones.",
-    "Nothing depends on which end a host is; only rows of one instant stand in the order of directions.",
+    "If both hosts and all links are alike, swapping client and server mirrors all figures.",
+    "Nothing depends on which end a host is. Only rows of one instant follow the order of directions.",
     weight=20,
 )
 def mirrored(case: Case, random: Random) -> None:
@@ -270,9 +270,9 @@ def _mirrored(table: pl.DataFrame) -> pl.DataFrame:
 
 
 @relation(
-    "A second network without a link to the first, added behind it, leaves the first as it is alone.",
-    "The two share no link and no host, and what draws numbers of the first keeps its place: links by their order, "
-    "connections by that of their starts.",
+    "A second network without a link to the first, added behind it, does not change the first.",
+    "The two share no link and no host. Random streams of the first keep their places: links by order, "
+    "connections by the order of their starts.",
 )
 def two_networks(case: Case, random: Random) -> None:
     need(not {"topology", "controller", "bridging"} & case.data.keys() and case.lasts)

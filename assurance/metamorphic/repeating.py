@@ -23,7 +23,7 @@ from .relation import need, relation, require
 
 @relation(
     "The same plan in this process again gives the same bytes.",
-    "No clock, no randomness of the system and nothing that is left of another run takes part.",
+    "No clock, no system randomness and no remains of another run take part.",
 )
 def again(case: Case, random: Random) -> None:
     other = polypath.run(case.plan)
@@ -66,7 +66,7 @@ def _elsewhere() -> _Elsewhere:
 
 
 @relation(
-    "The same text in a process with another hash seed, time zone and folder for temporary files gives the same bytes.",
+    "The same text in a process with another hash seed, time zone and temporary folder gives the same bytes.",
     "Nothing iterates over hashes, or takes a name or a time from its surroundings.",
 )
 def other_process(case: Case, random: Random) -> None:
@@ -87,8 +87,8 @@ def told(case: Case) -> dict[str, Any]:
 
 
 @relation(
-    "Where nothing draws, another seed gives the same tables.",
-    "The seed is for draws alone: keys and numbers that it changes have no effect on sizes and times.",
+    "If nothing draws, another seed gives the same tables.",
+    "Only draws use the seed. The keys and numbers that it changes affect neither sizes nor times.",
     weight=10,
 )
 def other_seed(case: Case, random: Random) -> None:

@@ -22,7 +22,7 @@ _RUNNING = {
 
 @relation(
     "Running totals never fall.",
-    "They count what happened. A host takes back what its own queue refuses.",
+    "They count past events. A host takes back packets that its own queue refuses.",
 )
 def running_totals(case: Case, random: Random) -> None:
     need("queue_at" not in case.text)
@@ -34,8 +34,8 @@ def running_totals(case: Case, random: Random) -> None:
 
 
 @relation(
-    "The last sample of a link is its totals.",
-    "The run is sampled where it ends.",
+    "The last sample of a link equals its totals.",
+    "The run is sampled at its end.",
 )
 def last_samples(case: Case, random: Random) -> None:
     totals = ("sent_bytes", "sent_packets", "dropped_packets", "lost_packets")
@@ -79,7 +79,7 @@ def segments_of_subflows(case: Case, random: Random) -> None:
 
 
 @relation(
-    "What was received of a side is no more than the other one sent, and an application got no more than its subflows.",
+    "A side receives no more than its peer sent, and an application gets no more than its subflows.",
     "No byte comes from nowhere.",
 )
 def received_and_sent(case: Case, random: Random) -> None:
@@ -110,7 +110,7 @@ def received_and_sent(case: Case, random: Random) -> None:
 
 
 @relation(
-    "A link is not busy for longer than the run, and for as long as its bytes take at its rate.",
+    "A link is busy for no longer than the run, and for as long as its bytes take at its rate.",
     "It sends one packet after the other.",
 )
 def busy_links(case: Case, random: Random) -> None:

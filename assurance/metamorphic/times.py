@@ -23,8 +23,8 @@ def _ns(text: str) -> int:
 
 
 @relation(
-    "A run that goes on for longer begins with the same rows.",
-    "Nothing looks at the run's end before it is there.",
+    "A longer run begins with the same rows.",
+    "Nothing looks at the run's end in advance.",
 )
 def longer_duration(case: Case, random: Random) -> None:
     data = case.copy()
@@ -50,7 +50,7 @@ def _but_duration(plan: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @relation(
-    "An event with two changes is two events at its time with a change each.",
+    "An event with two changes equals two events at its time with one change each.",
     "Changes of rate, delay, loss, queue and state are made one by one.",
     weight=4,
 )
@@ -71,8 +71,8 @@ def split_event(case: Case, random: Random) -> None:
 
 
 @relation(
-    "An event of both directions is one of each.",
-    "The directions of a link are channels of their own.",
+    "An event of both directions equals one event of each.",
+    "The directions of a link are separate channels.",
     weight=2,
 )
 def event_of_each_direction(case: Case, random: Random) -> None:
@@ -90,8 +90,8 @@ def event_of_each_direction(case: Case, random: Random) -> None:
 
 
 @relation(
-    "An event that sets what is there already changes nothing.",
-    "A link that is told its own rate, delay, share of losses or state is the link that it was.",
+    "An event that sets the current values changes nothing.",
+    "A link that gets its own rate, delay, loss or state is the same link.",
 )
 def event_without_effect(case: Case, random: Random) -> None:
     links = case.data.get("link", {})
@@ -117,8 +117,8 @@ def event_without_effect(case: Case, random: Random) -> None:
 
 
 @relation(
-    "Events in another order of the text are the same plan, if their times are apart.",
-    "They happen by their times.",
+    "Events in another order of the text give the same plan, if their times differ.",
+    "Events happen in the order of their times.",
     weight=2,
 )
 def events_in_another_order(case: Case, random: Random) -> None:
@@ -148,9 +148,9 @@ _SHIFT_NS = 3_000_000_000
 
 
 @relation(
-    "With all starts and events after six seconds instead of three, everything is three seconds later.",
-    "Endpoints and queues know differences of times. What moves with the clock alone is left out: channels that fade, "
-    "traces, controllers, bridges; and time 0, which TCP takes for never.",
+    "If all starts and events come after six seconds instead of three, everything is three seconds later.",
+    "Endpoints and queues know only differences of times. Left out are fading channels, traces, controllers "
+    "and bridges, which follow the clock, and time 0, which TCP takes for never.",
 )
 def later_start(case: Case, random: Random) -> None:
     plan = case.plan.view

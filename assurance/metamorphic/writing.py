@@ -65,8 +65,8 @@ def _text(value: Any) -> str:
 
 
 @relation(
-    "`--set KEY=VALUE` is the scenario with that value in its text.",
-    "A setting takes the place of what the text says, or of what it leaves out.",
+    "`--set KEY=VALUE` equals the scenario with that value in its text.",
+    "A setting replaces a value of the text, or a missing one.",
     weight=2,
 )
 def settings(case: Case, random: Random) -> None:
@@ -91,8 +91,8 @@ def _outcome(make: Any) -> tuple[Scenario | None, str]:
 
 
 @relation(
-    "A point of `[vary]` is the scenario with its values.",
-    "An axis sets what `--set` sets.",
+    "A point of `[vary]` equals the scenario with its values.",
+    "An axis sets the same keys as `--set`.",
     weight=2,
 )
 def point_of_a_sweep(case: Case, random: Random) -> None:
@@ -118,9 +118,9 @@ def point_of_a_sweep(case: Case, random: Random) -> None:
 
 
 @relation(
-    "`[defaults]` written at each host are the same plan.",
-    "A host's setting is its own, else that of `[defaults]`. A host's fixed buffer overrules the `autotuning` of "
-    "`[defaults]`, though not its own.",
+    "`[defaults]` written at each host give the same plan.",
+    "A host's own setting comes first, then that of `[defaults]`. A host's fixed buffer overrules the "
+    "`autotuning` of `[defaults]`, though not its own.",
     weight=2,
 )
 def defaults_at_hosts(case: Case, random: Random) -> None:
@@ -134,8 +134,8 @@ def defaults_at_hosts(case: Case, random: Random) -> None:
 
 
 @relation(
-    "A link's settings written at each direction are the same plan.",
-    "A direction's setting is its own, else the link's.",
+    "A link's settings written at each direction give the same plan.",
+    "A direction's own setting comes first, then the link's.",
 )
 def settings_of_each_direction(case: Case, random: Random) -> None:
     data = case.copy()
@@ -150,8 +150,8 @@ def settings_of_each_direction(case: Case, random: Random) -> None:
 
 
 @relation(
-    "Quantities in other units are the same plan.",
-    "A quantity is a whole number of its base unit, whatever it is written in.",
+    "Quantities in other units give the same plan.",
+    "A quantity is a whole number of its base unit in every notation.",
     weight=2,
 )
 def other_units(case: Case, random: Random) -> None:
@@ -184,8 +184,9 @@ def _in_another_unit(quantity: Quantity, number: int, random: Random) -> str:
 
 
 @relation(
-    "The scenario with nothing left out is the same plan, as data and as text, and is its own.",
-    "What is left out has one meaning, which `resolved` writes.",
+    "The scenario with all defaults written out gives the same plan, as data and as text. It is also its own "
+    "resolved form.",
+    "A missing setting has one meaning, which `resolved` writes.",
     weight=2,
 )
 def resolved(case: Case, random: Random) -> None:
@@ -197,8 +198,8 @@ def resolved(case: Case, random: Random) -> None:
 
 
 @relation(
-    "The scenario's text, data and copy are the scenario.",
-    "What is written reads back to the same.",
+    "The scenario's text, data and copy equal the scenario.",
+    "Written text reads back to the same.",
     weight=2,
 )
 def written(case: Case, random: Random) -> None:
@@ -215,7 +216,7 @@ _NO_SCENARIO = ("controller is not turned", "bridges are not turned", "page over
 
 @relation(
     "The scenario of a plan has that plan, and runs as it does.",
-    "A plan is a scenario with positions for names; what it lacks is what changes nothing.",
+    "A plan is a scenario with positions for names. Its missing settings change nothing.",
     weight=2,
 )
 def imported(case: Case, random: Random) -> None:
@@ -230,8 +231,8 @@ def imported(case: Case, random: Random) -> None:
 
 
 @relation(
-    "A plan that is saved and loaded is the same, byte for byte, and so is its Recording.",
-    "The plan is the only input of an engine.",
+    "A saved and loaded plan is the same, byte for byte, and so is its Recording.",
+    "The plan is an engine's only input.",
 )
 def saved_plan(case: Case, random: Random) -> None:
     file = case.folder() / "plan.json"
@@ -248,8 +249,8 @@ def saved_plan(case: Case, random: Random) -> None:
 
 
 @relation(
-    "An application with `count` is as many applications one after the other.",
-    "Each of its connections sends as much, with a name and a port of its own.",
+    "An application with `count` equals that many applications one after the other.",
+    "Each of its connections sends as much, with its own name and port.",
     weight=3,
 )
 def count_written_out(case: Case, random: Random) -> None:
@@ -273,7 +274,7 @@ def count_written_out(case: Case, random: Random) -> None:
 
 
 @relation(
-    "An application with a count of 0 is as if it were not there.",
+    "An application with a count of 0 has no effect.",
     "It is left out.",
 )
 def count_of_none(case: Case, random: Random) -> None:
@@ -289,8 +290,8 @@ def count_of_none(case: Case, random: Random) -> None:
 
 
 @relation(
-    "An application's `stack` written at both of its ends is the same plan.",
-    "An end's setting is its own, else that of the application's `stack`.",
+    "An application's `stack` written at both of its ends gives the same plan.",
+    "An end's own setting comes first, then the application's `stack`.",
     weight=10,
 )
 def stack_at_both_ends(case: Case, random: Random) -> None:
@@ -305,8 +306,8 @@ def stack_at_both_ends(case: Case, random: Random) -> None:
 
 
 @relation(
-    "Settings of a table in another order are the same plan.",
-    "A table of TOML has no order; only nodes, links, interfaces and applications have one.",
+    "Settings of a table in another order give the same plan.",
+    "A table of TOML has no order. Only nodes, links, interfaces and applications have one.",
 )
 def order_of_keys(case: Case, random: Random) -> None:
     same_plans(case.plan, planned(_reversed(case.copy())))
@@ -339,7 +340,7 @@ def trace_written_twice(case: Case, random: Random) -> None:
 
 
 @relation(
-    "Changes of a link as rows of a CSV file are those of its events.",
+    "Changes of a link as rows of a CSV file equal its events.",
     "`conditions` are events, written as a table.",
     weight=3,
 )

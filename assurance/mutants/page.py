@@ -88,7 +88,7 @@ def counts(samples: Sequence[Sample], stated: Sequence[Reason]) -> list[str]:
 
 
 def stages(packages: Iterable[Package]) -> list[str]:
-    lines = ["| package | its own tests | of the tests above it |", "|---|---|---|"]
+    lines = ["| package | own tests | tests of packages above |", "|---|---|---|"]
     for package in packages:
         own, *above = (f"{it.title} of `{it.only}`" if it.only else it.title for it in package.stages)
         lines.append(f"| `{package.name}` | {own} | {', '.join(above)} |")

@@ -43,7 +43,7 @@ class Pair:
         if self.stated or not self.ours.differs:
             return self.stated if self.ours.differs else ""
         if self.ours.departs_as(self.kernel):
-            return f"as Linux {self.release}, of which packetdrill says the same"
+            return f"as Linux {self.release}, for which packetdrill reports the same"
         return f"not supported: {self.ours.said}" if self.ours.outcome == "not supported" else ""
 
     @property
@@ -88,7 +88,7 @@ def page(pairs: Sequence[Pair], release: str) -> str:
     lines += ["", f"| script | outcome | Linux {release} | reason |", "|---|---|---|---|"]
     for shown, pair in _rows(pairs, lambda it: (it.ours.outcome, it.kernel.outcome, it.why)):
         lines.append(f"| {shown} | {pair.ours.outcome} | {pair.kernel.outcome} | {pair.why} |")
-    lines += ["", f"## Where Linux {release} departs", "", "| script | what packetdrill says |", "|---|---|"]
+    lines += ["", f"## Where Linux {release} departs", "", "| script | packetdrill's message |", "|---|---|"]
     failed = [it for it in pairs if it.kernel.differs]
     for shown, pair in _rows(failed, lambda it: it.kernel.complaint):
         lines.append(f"| {shown} | {_cell(pair.kernel.complaint)} |")

@@ -77,7 +77,7 @@ def apart(what: Sabotage, first: int, times: int) -> Outcome:
 
 
 def table(outcomes: Sequence[Outcome]) -> list[str]:
-    lines = ["| what | trials | blows | lost |", "|---|--:|--:|--:|"]
+    lines = ["| kind | trials | attacks | lost |", "|---|--:|--:|--:|"]
     for each in outcomes:
         what = ALL[each.name]
         lines.append(

@@ -240,7 +240,7 @@ BEHAVIOURS = (
 )  # fmt: skip
 
 
-@sabotage("hostile-scheduler", "files", "schedulers in Python that return, raise or call what they must not")
+@sabotage("hostile-scheduler", "files", "schedulers in Python with forbidden results, exceptions or calls")
 def scheduler(draw: random.Random, folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     when, behaviour = draw.randrange(200), draw.choice(BEHAVIOURS)
@@ -298,7 +298,7 @@ RUDE = (
 
 
 @sabotage(
-    "hostile-controller", "files", "applications of os-ken that raise, exit, are killed, or send what is no OpenFlow"
+    "hostile-controller", "files", "applications of os-ken that raise, exit, are killed, or send invalid OpenFlow"
 )
 def controller(draw: random.Random, folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)

@@ -237,7 +237,7 @@ def _remount(folder: Path, option: str) -> bool:
     return subprocess.run(command, check=False, capture_output=True).returncode == 0
 
 
-@sabotage("sweep-full-disk", "sweep", "a disk that is full before the sweep is done", mounts=True)
+@sabotage("sweep-full-disk", "sweep", "a disk that becomes full during the sweep", mounts=True)
 def full_disk(draw: random.Random, folder: Path) -> int:
     needed = sum(map(len, undisturbed().values())) // 1024
     with disk(folder, f"{draw.randint(needed // 10, needed)}k"):
@@ -256,7 +256,7 @@ def full_disk(draw: random.Random, folder: Path) -> int:
     return blows
 
 
-@sabotage("sweep-read-only", "sweep", "a file system that becomes read-only under the sweep", mounts=True)
+@sabotage("sweep-read-only", "sweep", "a file system that becomes read-only during the sweep", mounts=True)
 def read_only(draw: random.Random, folder: Path) -> int:
     def blow(process: subprocess.Popen[str], draw: random.Random, out: Path) -> None:
         # as long as a file is open for writing the kernel refuses

@@ -107,15 +107,15 @@ fn tables(peers: &[&dyn Peer], cells: &[Cell]) -> String {
             reasons.extend(by.iter().map(|(by, why)| format!("{name}, {by}: {why}.")));
         }
     }
-    text.push_str("\nWhy something is not offered:\n\n");
+    text.push_str("\nFeatures that are not offered:\n\n");
     for reason in reasons {
         let _ = writeln!(text, "- {reason}");
     }
-    text.push_str("\n| test case | what it asks |\n|---|---|\n");
+    text.push_str("\n| test case | requirement |\n|---|---|\n");
     for scenario in REGISTRY {
         let _ = writeln!(text, "| {} | {} |", scenario.name, scenario.asks);
     }
-    text.push_str("\n| published and not run here | why |\n|---|---|\n");
+    text.push_str("\n| published, but not run here | reason |\n|---|---|\n");
     for (name, why) in LEFT_OUT {
         let _ = writeln!(text, "| {name} | {why} |");
     }

@@ -47,7 +47,7 @@ fn describe(schema: &Schema) -> Vec<String> {
 /// Tables of the document, in its order.
 fn documented() -> Vec<(String, Vec<String>)> {
     let (tables, _) = DOCUMENT
-        .split_once("\n## ")
+        .split_once("\n## Kinds of events")
         .expect("sections after the tables");
     let rows = tables.lines().filter(|line| line.starts_with("| `"));
     rows.map(|line| {

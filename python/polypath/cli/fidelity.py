@@ -73,36 +73,42 @@ def _count(outcomes: Sequence[Outcome]) -> str:
 
 _KERNEL = """# Fidelity: the simulator beside the kernel
 
-The same scenarios, in the profile `linux`, on the simulator and on the upstream kernel in virtual time. The scenarios
-are in `python/polypath/fidelity`; this page was written by
+How close the simulator's profile `linux` comes to the upstream kernel, scenario by scenario.
+
+Each scenario runs on the simulator and on the kernel in virtual time. The scenarios are in `python/polypath/fidelity`.
+This page is written by
 
     polypath compare --all --markdown docs/fidelity.md
 
-A figure is the mean over the runs given, with the same plans on both engines, whose random losses still differ. Where
-one choice decides a whole figure, the runs differ in a size or a time, and the means are of the distribution. Nothing
-is tuned for a scenario; a difference is reported as one, with its cause where it is known. Where neither engine has a
-figure nothing is compared; where some runs have none, how many have one is compared, and the others' figures.
+- A figure is the mean over the given number of runs.
+- Both engines run the same plans, but their random losses differ.
+- If one choice decides a whole figure, the runs differ in a size or a time. The means are then those of the distribution.
+- Nothing is tuned for a scenario. A difference is reported as one, with its cause if known.
+- If neither engine has a figure, nothing is compared.
+- If only some runs have a figure, their number is compared, and the figures of those runs.
 """
 
 _NOQ = """# Fidelity: two endpoints of QUIC side by side
 
-The same scenarios in the simulator, once with Polypath's own endpoint on every host and once with noq-proto 1.4, an
-implementation of QUIC and Multipath QUIC by others, which runs there in virtual time with real TLS and packets. The
-scenarios are in `python/polypath/fidelity`; this page was written by
+How close Polypath's QUIC endpoint comes to noq-proto 1.4, an implementation of QUIC and Multipath QUIC by others.
+
+The same scenarios run twice in the simulator: once with Polypath's own endpoint on every host, once with noq-proto.
+Each endpoint of noq-proto runs in virtual time with real TLS and packets. The scenarios are in `python/polypath/fidelity`. This page is written by
 
     polypath compare --all --engines sim,noq --markdown docs/fidelity-noq.md
 
-A figure is the mean over the runs given, with the same seeds on both, whose random losses still meet other packets.
-Nothing is tuned for a scenario; a difference is reported as one, with its cause where it is known. What noq does
-otherwise by its own rules is in [the model](model.md).
+- A figure is the mean over the given number of runs.
+- Both stacks use the same seeds, but random losses hit different packets.
+- Nothing is tuned for a scenario. A difference is reported as one, with its cause if known.
+- Congestion control is NewReno, and buffers are the same on both.
+- noq acknowledges on the open path of lowest id, here the fastest. Polypath's endpoint does so here (`ack_path = "fastest"`), not by default.
+- A path held back by its pacer counts as full, as in noq (`waits_for_pacer = false`).
 
-Congestion control is NewReno, and buffers are the same on both. Acknowledgements of noq leave on the open path of
-lowest id, here the fastest; Polypath's endpoint does the same here (`ack_path = "fastest"`), not by default. A path
-held back by its pacer counts as full, as in noq (`waits_for_pacer = false`).
+[The model](model/noq.md) lists noq's other rules.
 
-`mpquic-failover` differs by a rule of Polypath's. A path whose probes stay unanswered twice leaves what it carries to
-the others, and gets probes alone until one is answered, which may be a probe timeout after the link is back. noq never
-takes a path out of use: the path is back sooner and carries more, and the transfer takes longer.
+`mpquic-failover` differs by a rule of Polypath's. A path with two unanswered probes hands its data to
+the others. It then carries only probes until one is answered, perhaps a probe timeout after the link is back.
+In noq a path always stays in use. It returns sooner and carries more, so the transfer takes longer.
 """
 
 

@@ -136,21 +136,22 @@ def _count(outcomes: Sequence[Outcome]) -> str:
 
 _HEAD = """# Fidelity: the labs beside the kernel
 
-Every run of every lab on the simulator and on the upstream kernel in virtual time, both in the profile `linux`.
-This page was written by
+Whether simulator and upstream kernel agree on every run of every lab, both in the profile `linux`.
+The kernel runs in virtual time. This page is written by
 
     polypath compare --labs --markdown docs/fidelity-labs.md
 
-A sweep is compared at its first point. What a lab sets itself stays; without a path manager of its own it has
-`fullmesh`. Lowest RTT first and a slow start that counts acknowledgements, which the kernel does not have, become the
-kernel's own. So a figure here is not the lab's own, which is on [Validation](validation.md): the question is whether
-both engines answer alike.
+[Fidelity](fidelity.md) has scenarios that were made for this comparison. The rules here are:
 
-Where chance decides a figure, the run is repeated with slightly different delays and start times, the same on both
-engines, and the figure is the mean, with its standard error; `python/polypath/fidelity/labs.toml` lists them.
-[Fidelity](fidelity.md) has scenarios that were made for this question. A run that the kernel did not end within
-`POLYPATH_LINUX_LIMIT` is listed with the limit. Where neither engine has a figure nothing is compared; where some runs
-have none, how many have one is compared, and the others' figures.
+- A sweep is compared at its first point.
+- A lab's own settings stay. A lab without a path manager gets `fullmesh`.
+- The kernel has neither lowest RTT first nor a slow start that counts acknowledgements. They become the kernel's own rules.
+- A figure here is therefore not the lab's own, which is on [Validation](validation.md).
+- If chance decides a figure, the run is repeated with slightly different delays and start times, the same on both
+  engines. The figure is then the mean with its standard error. `python/polypath/fidelity/labs.toml` lists these runs.
+- A run that the kernel did not end within `POLYPATH_LINUX_LIMIT` is listed with the limit.
+- If neither engine has a figure, nothing is compared.
+- If only some runs have a figure, their number is compared, and the figures of those runs.
 """
 
 
@@ -162,7 +163,7 @@ def page(outcomes: Sequence[Outcome], base: str, other: str) -> str:
     off = {outcome.name for outcome in outcomes if outcome.verdict == OFF}
     known = [f"- `{name}`: {cause}" for name, cause in lab_causes().items() if name in off]
     if known:
-        lines += ["", "## Where they differ, and why", "", *known]
+        lines += ["", "## Where they differ", "", *known]
     refused: dict[str, list[str]] = {}
     for outcome in outcomes:
         if outcome.refusal:

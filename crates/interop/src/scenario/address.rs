@@ -13,8 +13,8 @@ use crate::end::Side;
 
 pub const REBIND_PORT: Scenario = Scenario {
     name: "rebind-port",
-    asks: "A translator gives the client another port after 1 s and every 5 s. The server's first packet to each has a PATH_CHALLENGE, \
-        which is answered.",
+    asks: "A NAT gives the client another port after 1 s and every 5 s. The server's first packet to each has a PATH_CHALLENGE, \
+        and the client answers it.",
     network: Network::rebinding(false),
     downloads: &[&[10 * MB]],
     check: |connections| {
@@ -43,8 +43,8 @@ pub const REBIND_ADDRESS: Scenario = Scenario {
 
 pub const CONNECTION_MIGRATION: Scenario = Scenario {
     name: "connectionmigration",
-    asks: "The client moves to another of its addresses and uses a connection ID there that it has not used before. The server validates \
-        the path as above. (The runner has the client move to a preferred address of the server; Polypath has none.)",
+    asks: "The client moves to another of its addresses and uses a new connection ID there. The server validates \
+        the path as above. (In the runner the client moves to a preferred address of the server; Polypath has none.)",
     downloads: &[&[2 * MB]],
     act: Act::Move,
     check: |connections| {

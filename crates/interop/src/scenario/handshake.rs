@@ -12,7 +12,7 @@ use crate::peer::Setup;
 
 pub const HANDSHAKE: Scenario = Scenario {
     name: "handshake",
-    asks: "A connection is made in one handshake, without Retry, and carries a file of 1 kB.",
+    asks: "One handshake without Retry makes a connection, which carries a file of 1 kB.",
     downloads: &[&[KB]],
     check: |connections| {
         if packets(&connections[0].at_client, Side::Server).any(|packet| is_retry(&packet)) {
@@ -25,7 +25,7 @@ pub const HANDSHAKE: Scenario = Scenario {
 
 pub const LONG_RTT: Scenario = Scenario {
     name: "longrtt",
-    asks: "The handshake completes over a round trip of 1.5 s, and the client repeats its ClientHello meanwhile.",
+    asks: "The handshake completes over a round trip of 1.5 s. Meanwhile the client repeats its ClientHello.",
     network: Network {
         one_way: 750 * MS,
         ..Network::SIMPLE
@@ -46,7 +46,7 @@ pub const LONG_RTT: Scenario = Scenario {
 
 pub const RETRY: Scenario = Scenario {
     name: "retry",
-    asks: "The server sends a Retry. The client returns its token, counts its packets on, and the handshake completes.",
+    asks: "The server sends a Retry. The client returns its token, continues its packet numbers, and the handshake completes.",
     setup: || Setup {
         retry: true,
         ..Setup::default()

@@ -100,19 +100,22 @@ pub const REGISTRY: &[Scenario] = &[
 
 /// Published test cases that are not here, and why.
 pub const LEFT_OUT: &[(&str, &str)] = &[
-    ("versionnegotiation", "the runner has it switched off"),
+    ("versionnegotiation", "the runner disables it"),
     (
         "chacha20",
-        "Polypath's TLS has one cipher suite, AES-128-GCM, so that the same seeds give the same bytes",
+        "Polypath's TLS has one cipher suite, AES-128-GCM, so the same seeds give the same bytes",
     ),
-    ("zerortt", "Polypath sends and takes no 0-RTT packets"),
+    (
+        "zerortt",
+        "Polypath neither sends nor accepts 0-RTT packets",
+    ),
     (
         "http3",
         "it tests HTTP/3; Polypath speaks HTTP/0.9 over QUIC",
     ),
     (
         "ipv6",
-        "the links between the endpoints here have IPv4 addresses alone",
+        "the links between the endpoints here have only IPv4 addresses",
     ),
-    ("v2", "Polypath speaks version 1 of QUIC alone"),
+    ("v2", "Polypath speaks only version 1 of QUIC"),
 ];

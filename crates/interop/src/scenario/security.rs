@@ -13,7 +13,7 @@ use crate::trace::{Message, Sighting, messages};
 
 pub const KEY_UPDATE: Scenario = Scenario {
     name: "keyupdate",
-    asks: "The client updates its keys within the first megabyte; both sides send packets of key phase 1.",
+    asks: "The client updates its keys within the first megabyte. Both sides send packets of key phase 1.",
     downloads: &[&[3 * MB]],
     act: Act::UpdateKeys,
     check: |connections| {
@@ -47,7 +47,7 @@ fn updated(trace: &[Sighting], from: Side) -> bool {
 
 pub const RESUMPTION: Scenario = Scenario {
     name: "resumption",
-    asks: "A second connection resumes the TLS session of the first: the server sends no certificate again.",
+    asks: "A second connection resumes the TLS session of the first. The server does not repeat its certificate.",
     setup: || Setup {
         sessions: Some(Sessions::default()),
         ..Setup::default()
@@ -73,8 +73,8 @@ const LONG_CHAIN: u64 = 7500;
 
 pub const AMPLIFICATION_LIMIT: Scenario = Scenario {
     name: "amplificationlimit",
-    asks: "The server has a chain of over 7.5 kB and sends three times what it received at most until the client's address is validated, \
-        while datagrams 2 to 7 to the server are lost.",
+    asks: "The server has a chain of over 7.5 kB. Until the client's address is validated, it sends at most three times what it received. \
+        Datagrams 2 to 7 to the server are lost.",
     network: Network::impaired(Impairment::DropToServer(&[2, 3, 4, 5, 6, 7])),
     setup: || Setup {
         intermediates: 24,

@@ -14,7 +14,7 @@ use crate::trace::{Message, Sighting, messages};
 
 pub const TRANSFER: Scenario = Scenario {
     name: "transfer",
-    asks: "Files of 2, 3 and 5 MB come on streams side by side. The client's windows are small, and it raises them. The close has no error.",
+    asks: "Files of 2, 3 and 5 MB arrive on parallel streams. The client's windows are small, and it raises them. The close has no error.",
     setup: || Setup {
         window: Some(256 * KB),
         ..Setup::default()
@@ -35,7 +35,7 @@ pub const TRANSFER: Scenario = Scenario {
 
 pub const TRANSFER_LOSS: Scenario = Scenario {
     name: "transferloss",
-    asks: "A file of 2 MB comes while 2 % of the packets of each direction are lost, up to three in a row.",
+    asks: "A file of 2 MB arrives while 2 % of the packets of each direction are lost, up to three in a row.",
     network: Network::impaired(Impairment::Drop {
         percent: 2,
         burst: 3,
@@ -56,7 +56,7 @@ pub const TRANSFER_CORRUPTION: Scenario = Scenario {
 
 pub const BLACKHOLE: Scenario = Scenario {
     name: "blackhole",
-    asks: "A file of 10 MB comes although the network drops everything for two of seven seconds.",
+    asks: "A file of 10 MB arrives although the network drops everything for two of seven seconds.",
     network: Network::impaired(Impairment::Blackhole {
         on: 5 * SECOND,
         off: 2 * SECOND,
@@ -67,7 +67,7 @@ pub const BLACKHOLE: Scenario = Scenario {
 
 pub const MULTIPLEXING: Scenario = Scenario {
     name: "multiplexing",
-    asks: "1999 files of 32 bytes come over one connection. The server admits 1000 streams at most at first, and raises that.",
+    asks: "1999 files of 32 bytes arrive over one connection. The server first admits at most 1000 streams, then raises the limit.",
     downloads: &[&[32; 1999]],
     check: |connections| {
         one_handshake(connections)?;
@@ -96,7 +96,7 @@ fn admitted_streams(connection: &Connection) -> Option<u64> {
 
 pub const ECN: Scenario = Scenario {
     name: "ecn",
-    asks: "Both sides send packets with ECT(0) or ECT(1), and report the marks of the other's.",
+    asks: "Both sides send packets with ECT(0) or ECT(1), and report the peer's marks.",
     needs: &[Feature::Ecn],
     setup: || Setup {
         ecn: true,

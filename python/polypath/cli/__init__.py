@@ -34,35 +34,33 @@ class Command:
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
-    "run": Command("run", "Run a lab, a scenario or a minitopo pair, and show what came of it."),
-    "exec": Command("exec_", "Run a program of the machine, unmodified, on a host of a scenario."),
-    "shell": Command("shell", "Keep a scenario's network up, and do at a prompt what Mininet's users type there."),
+    "run": Command("run", "Run a lab, a scenario or a minitopo pair, and show the results."),
+    "exec": Command("exec_", "Run an unmodified program from this computer on a host of a scenario."),
+    "shell": Command("shell", "Keep a scenario's network up, and run commands in it at a prompt like Mininet's."),
     "validate": Command("validate", "Check scenarios without running them, and show what would run."),
-    "new": Command("new", "Write a scenario with an explanation above each line, by flags or by questions."),
+    "new": Command("new", "Write a scenario with an explanation above each line, from options or from answers."),
     "new-trace": Command(
         "new_trace",
         "Write a synthetic trace of a link, from a published model with a seed: lte, wifi-walk or satellite.",
     ),
     "labs": Command("labs", "List the labs."),
-    "show": Command(
-        "show", "Show a lab's question, its topology and what is expected of it, or the figures of a stored result."
-    ),
-    "check": Command("check", "Run labs and compare with what is published of them."),
+    "show": Command("show", "Show a lab's question, topology and expected figures, or the figures of a stored result."),
+    "check": Command("check", "Run labs and compare the results with published figures."),
     "compare": Command(
         "compare",
-        "Run a lab or a scenario with several values of a setting, or on several engines, and compare their figures.",
+        "Compare the figures of a lab or a scenario for several values of a setting, or on several engines.",
     ),
-    "trace": Command("trace", "Read captures of real traffic, and show its connections as `run` shows a run's."),
-    "twin": Command("twin", "Make a scenario that does what a capture shows."),
-    "what-if": Command("what_if", "Try what would help a connection, and rank it."),
+    "trace": Command("trace", "Read captures of real traffic, and show their connections as `run` does."),
+    "twin": Command("twin", "Make a scenario that reproduces a capture."),
+    "what-if": Command("what_if", "Try changes that may help a connection, and rank them."),
     "plot": Command(
         "plot",
-        "Draw figures of stored results; several runs go on the same axes, and boxes of several sweeps side by side.",
+        "Draw figures of stored results, with several runs on the same axes, or boxes of several sweeps side by side.",
     ),
-    "exposure": Command("exposure", "Show what an eavesdropper on links, nodes or paths gets of each connection."),
+    "exposure": Command("exposure", "Show how much of each connection an eavesdropper on links, nodes or paths gets."),
     "explain": Command("explain", "Explain why each connection of a run was not faster."),
     "report": Command("report", "Write runs as one interactive page of HTML, which needs no network."),
-    "playground": Command("playground", "Write labs and scenarios as a page that simulates by itself."),
+    "playground": Command("playground", "Write labs and scenarios as a page that contains the simulator."),
     "size-buffers": Command(
         "size_buffers",
         "Find the smallest receive buffer that keeps a connection's paths busy, by rule of thumb and by search.",
@@ -70,16 +68,16 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "algorithms": Command(
         "algorithms", "List schedulers, congestion controls, path managers and the rest, with their parameters."
     ),
-    "import": Command("import_", "Turn minitopo files, a topology of Mininet, or a plan into a scenario."),
-    "export": Command("export", "Write a result as another tool reads it."),
+    "import": Command("import_", "Convert minitopo files, a topology of Mininet, or a plan to a scenario."),
+    "export": Command("export", "Write a result in the format of another tool."),
     "completion": Command(
-        "completion", "Print the script that makes bash, zsh or fish complete commands, options and names."
+        "completion", "Print the script that lets bash, zsh or fish complete commands, options and names."
     ),
-    "manual": Command("manual", "Print the manual page, made of the commands as they are defined."),
+    "manual": Command("manual", "Print the manual page, generated from the commands."),
     "schema": Command("schema", "Print the JSON Schema of scenario files."),
     "bench": Command("bench", "Measure the simulator's CPU time per packet-hop."),
-    "quic": Command("quic", "Serve and fetch files over QUIC or Multipath QUIC, on the machine's own sockets."),
-    "kernel": Command("kernel", "Build the kernel that `--engine linux` runs on, and say what is there."),
+    "quic": Command("quic", "Serve and fetch files over QUIC or Multipath QUIC, on this computer's sockets."),
+    "kernel": Command("kernel", "Build the kernel of `--engine linux`, and show its state."),
 }
 """Every command by name, in the order of the help."""
 
@@ -124,7 +122,7 @@ def polypath(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", "-V", help="Print the version and stop.")] = False,
 ) -> None:
-    """Polypath, a multipath transport lab: describe a network with several paths, run it, see what came of it."""
+    """Polypath, a multipath transport lab: describe a network with several paths, run it, and see the results."""
     if version:
         from polypath import _core
 

@@ -33,7 +33,9 @@ class Measurement:
 
 def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="WORK..", show_default=False)] = None,
-    seconds: Annotated[float | None, typer.Option(min=0.001, help="Simulated time, instead of the work's own.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.001, help="Simulated time, instead of the work's default.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Measure the simulator's CPU time per packet-hop.

@@ -31,12 +31,14 @@ def check(
     settings: Settings = None,
     seed: Seed = None,
     parallel: Jobs = None,
-    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the result as a page.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the result as a Markdown page.")
+    ] = None,
 ) -> int:
-    """Run labs and compare with what is published of them.
+    """Run labs and compare the results with published figures.
 
-    Exit code 1 on a miss whose cause the lab does not state, and on a cause that it states of what is met; the latter
-    not with other settings or seeds than the lab's own.
+    Exit code 1 means an unexplained miss, or a stale explanation: a cause of a miss that no longer occurs. The second
+    is checked only with the lab's own settings and seeds.
 
     Examples: `polypath check aggregation backup`, `polypath check --all --markdown validation.md`.
     """

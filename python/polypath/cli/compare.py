@@ -27,20 +27,23 @@ _ENGINES: Final = f"sim,{_REFERENCE}"
 def compare(
     target: Annotated[str | None, typer.Argument(metavar="LAB|SCENARIO.toml", show_default=False)] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every scenario of the fidelity table.")] = False,
-    every_lab: Annotated[bool, typer.Option("--labs", help="Every run of every lab, in the kernel's profile.")] = False,
+    every_lab: Annotated[bool, typer.Option("--labs", help="Every run of every lab, in the profile 'linux'.")] = False,
     by: Annotated[
         str | None,
         typer.Option(
             metavar="PATH[=A,B]",
-            help="Compare values of a setting, paired by seed; without values those that the scenario varies, or all.",
+            help="Compare values of a setting, paired by seed. Default values: those that the scenario varies, or all.",
         ),
     ] = None,
     base: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="With --by: what the others are held against; else the first.")
+        str | None,
+        typer.Option(
+            metavar="VALUE", help="With --by: the value that the others are compared with. Default: the first."
+        ),
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, max=MOST_SEEDS, help="With --by: how many seeds; left out: the scenario's, or else 10."),
+        typer.Option(min=1, max=MOST_SEEDS, help="With --by: number of seeds. Default: the scenario's, or 10."),
     ] = None,
     measures: Annotated[
         list[str] | None,
@@ -51,8 +54,8 @@ def compare(
         typer.Option(
             "--engines",
             metavar="A,B",
-            help="Which engines, sim,linux if left out; the first is the base. noq: the simulator, with noq on every "
-            "host. With --by: the one engine.",
+            help="Engines; the first is the base. Default: sim,linux. noq: the simulator, with noq on every "
+            "host. With --by: a single engine.",
         ),
     ] = None,
     settings: Settings = None,
@@ -65,14 +68,17 @@ def compare(
         Path | None, typer.Option(metavar="FILE", help="With --all or --labs, also write the table as a page.")
     ] = None,
 ) -> int:
-    """Run a lab or a scenario with several values of a setting, or on several engines, and compare their figures.
+    """Compare the figures of a lab or a scenario for several values of a setting, or on several engines.
 
-    With --by: every value with every seed, the differences within seeds with interval and p-value.
-    Without: on several engines, side by side.
-    With --all: the scenarios of the fidelity table, on two engines; exit code 1 on a difference without a stated cause.
-    Those over QUIC are held against noq, with --engines sim,noq.
-    With --labs: what of the labs, or of LAB, both engines can run, and why not the rest. With --out it keeps the
-    kernel's runs, and takes those that are there.
+    With --by: every value with every seed, with the differences within seeds, intervals and p-values.
+
+    Without it: on several engines, side by side.
+
+    With --all: the scenarios of the fidelity table on two engines. Exit code 1 means an unexplained difference.
+    Scenarios over QUIC are compared with noq, with --engines sim,noq.
+
+    With --labs: all runs of the labs, or of LAB, that both engines support, and the reasons for the others. With --out,
+    the kernel's runs are kept, and existing ones are used.
 
     Examples: `polypath compare scenario.toml --by defaults.scheduler --seeds 20`,
     `polypath compare aggregation --engines sim,linux`.

@@ -22,7 +22,7 @@ def completion(
         typer.Argument(metavar="|".join(SHELLS), show_default=False, autocompletion=lambda: list(SHELLS)),
     ],
 ) -> None:
-    """Print the script that makes bash, zsh or fish complete commands, options and names.
+    """Print the script that lets bash, zsh or fish complete commands, options and names.
 
     Examples: `polypath completion bash`, `polypath completion zsh`, `polypath completion fish`.
     """

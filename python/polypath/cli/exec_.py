@@ -38,23 +38,21 @@ def exec_(
         typer.Option(
             "--server",
             metavar="'HOST: COMMAND'",
-            help="A program that runs beside it until its end, e.g. 'server: iperf3 -s' (repeatable).",
+            help="A program that runs until the first one ends, e.g. 'server: iperf3 -s' (repeatable).",
         ),
     ] = None,
-    tcp: Annotated[
-        bool, typer.Option("--tcp", help="Leave sockets as programs ask for them, instead of Multipath TCP.")
-    ] = False,
+    tcp: Annotated[bool, typer.Option("--tcp", help="Do not turn TCP sockets of programs into Multipath TCP.")] = False,
     files: Annotated[
         list[str] | None,
         typer.Option("--file", metavar="FILE", help="A text file for the programs' working folders (repeatable)."),
     ] = None,
     limit: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="End it after that time, e.g. '5 min'; left out: the scenario's duration."),
+        typer.Option(metavar="TIME", help="End it after this time, e.g. '5 min'. Default: the scenario's duration."),
     ] = None,
     engine: Annotated[
         str,
-        typer.Option(help="What runs it: linux (virtual time), live (real time).", autocompletion=complete.engines),
+        typer.Option(help="The engine: linux (virtual time), live (real time).", autocompletion=complete.engines),
     ] = "linux",
     settings: Settings = None,
     seed: Seed = None,
@@ -62,11 +60,11 @@ def exec_(
     out: OutFolder = None,
     pcap: Annotated[Captures, typer.Option(help="Captures at hosts or on links; needs --out.")] = Captures.none,
 ) -> int:
-    """Run a program of the machine, unmodified, on a host of a scenario.
+    """Run an unmodified program from this computer on a host of a scenario.
 
-    Its output and its exit code are those of this command. How long it took, and how many bytes went over each path,
-    is said on standard error. Hosts are known by their names, and programs that ask for TCP get Multipath TCP.
-    Applications of the scenario run beside it. Exit code 124: the time was up.
+    The command has the program's output and exit code. Standard error gives the duration, and the bytes on each path.
+    Hosts are known by their names, and programs that request TCP get Multipath TCP. Applications of the scenario run
+    beside the program. Exit code 124 means that the time was up.
 
     Examples: `polypath exec scenario.toml --server 'server: python3 -m http.server 8000' -- curl -O http://server:8000/f`,
     `polypath exec two_paths.toml --server 'server: iperf3 -s' --out results --pcap hosts -- iperf3 -c server -t 5`,

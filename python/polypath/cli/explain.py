@@ -57,35 +57,37 @@ def explain(
     engine: Annotated[
         str | None,
         typer.Option(
-            help=f"What runs a lab or a scenario: {', '.join(engines.REGISTRY)}; sim where left out.",
+            help=f"The engine for a lab or a scenario: {', '.join(engines.REGISTRY)}. Default: sim.",
             autocompletion=complete.engines,
             show_default=False,
         ),
     ] = None,
     since: Annotated[
-        float, typer.Option("--since", metavar="SECONDS", min=0, help="Only what happened from then on.")
+        float, typer.Option("--since", metavar="SECONDS", min=0, help="Start of the time explained.")
     ] = 0.0,
     until: Annotated[
         float | None,
-        typer.Option("--until", metavar="SECONDS", min=0, help="Only what happened up to then.", show_default=False),
+        typer.Option("--until", metavar="SECONDS", min=0, help="End of the time explained.", show_default=False),
     ] = None,
     check: Annotated[
         int | None,
         typer.Option(
-            "--verify", metavar="N", min=1, show_default=False, help="Run again without each of the N dearest causes."
+            "--verify", metavar="N", min=1, show_default=False, help="Run again without each of the N costliest causes."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the accounts as JSON instead of tables.")] = False,
 ) -> int:
     """Explain why each connection of a run was not faster.
 
-    Of a stored result, or of a lab's run or a scenario, which is run here. For each connection: what the links that
-    bound it could have carried, what each cause took of that, and what was left to be delivered. The parts add up. A
-    stretch of time ends at samples (`record.interval`). Of a capture, the account is its twin's. A real kernel
-    (`--engine linux` or `live`) tells less than the simulator: its account is coarser.
+    The target is a stored result, or a lab's run or a scenario, which is run here. The account of a connection starts
+    with the bytes that its links could have carried. It lists the bytes lost to each cause, and the delivered rest. The
+    parts add up. A stretch of time ends at samples (`record.interval`).
 
-    `--verify 3` runs the scenario again without each of the three dearest causes that it can take away, and tells what
-    was said and what came of it.
+    The account of a capture is its twin's. A real kernel (`--engine linux` or `live`) gives a coarser account than the
+    simulator.
+
+    `--verify 3` runs the scenario again without each of the three costliest causes that it can remove. It shows the
+    predicted and the measured gain.
 
     Examples: `polypath explain aggregation --run mptcp`, `polypath explain results/mptcp --since 4 --until 6`,
     `polypath explain scenario.toml --set defaults.scheduler=blest --json`.

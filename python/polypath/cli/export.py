@@ -22,24 +22,26 @@ _PARTIAL = ".polypath-export-"
 
 def export(
     form: Annotated[str, typer.Argument(metavar="FORMAT", help=", ".join(EXPORTERS), show_default=False)],
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `run --out` wrote.", show_default=False)],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A folder that `run --out` wrote.", show_default=False)
+    ],
     out: Annotated[
         Path,
         typer.Option(
             "-o",
             "--out",
             metavar="FILE",
-            help="A new file for iperf3 and netanim, else a new folder.",
+            help="A new file for iperf3 and netanim, otherwise a new folder.",
             show_default=False,
         ),
     ],
     application: Application = None,
 ) -> None:
-    """Write a result as another tool reads it.
+    """Write a result in the format of another tool.
 
-    csv: every table. iperf3: a transfer as the JSON of `iperf3 -J`. xplot: time-sequence graphs as tcptrace draws them,
-    of a run with `--plot`. netanim: an animation of ns-3's NetAnim, of a run with `--pcap links`. qvis: qlogs that it
-    loads, of a run with `--qlog`.
+    csv writes every table. iperf3 writes a transfer as the JSON of `iperf3 -J`. xplot writes time-sequence graphs like
+    tcptrace's, for a run with `--plot`. netanim writes an animation for ns-3's NetAnim, for a run with `--pcap links`.
+    qvis writes qlogs that qvis loads, for a run with `--qlog`.
 
     Examples: `polypath export csv results/mptcp --out tables`,
     `polypath export iperf3 results/mptcp --out mptcp.json`.

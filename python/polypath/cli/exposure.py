@@ -28,7 +28,7 @@ def exposure(
         str, typer.Argument(metavar="DIR|LAB|SCENARIO.toml", show_default=False, autocompletion=complete.targets)
     ],
     links: Annotated[
-        int, typer.Option("--links", metavar="K", min=1, max=16, help="Also every set of so many links at once.")
+        int, typer.Option("--links", metavar="K", min=1, max=16, help="Also every set of this many links at once.")
     ] = 1,
     cbc: Annotated[
         int, typer.Option("--cbc", metavar="BYTES", min=1, max=1 << 20, help="Block of the cipher in CBC mode.")
@@ -38,13 +38,15 @@ def exposure(
     runs: Runs = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON instead of tables.")] = False,
 ) -> int:
-    """Show what an eavesdropper on links, nodes or paths gets of each connection.
+    """Show how much of each connection an eavesdropper on links, nodes or paths gets.
 
-    Of a stored result with segments (`run --plot`, `trace --plot`), or of a lab's run or a scenario, which is run here.
-    Of each direction: `seen`, the share of the bytes; the longest run of bytes without a gap, and the number of runs;
-    `messages`, requests or responses seen whole; `in CBC`, blocks that a known key opens; `alterable`, what could be
-    altered unnoticed if the MAC of each segment were in the next segment of another subflow; `with keys`, what could be
-    read if each subflow's keys were negotiated on another one.
+    The target is a stored result with segments (`run --plot`, `trace --plot`), or a lab's run or a scenario, which is
+    run here. There are columns for each direction.
+
+    `seen` is the share of the bytes. `longest` and `runs` are the longest run of bytes without a gap, and the number of
+    runs. `messages` counts requests or responses seen whole. `in CBC` counts blocks that a known key opens. `alterable`
+    counts bytes that can be altered unnoticed if the next segment of another subflow has each segment's MAC. `with
+    keys` counts bytes that can be read if each subflow's keys are negotiated on another one.
 
     Examples: `polypath exposure results/mptcp`, `polypath exposure aggregation --run mptcp --links 2`,
     `polypath exposure scenario.toml --set defaults.scheduler=equal --json`.

@@ -26,19 +26,20 @@ Kinds = Annotated[
         "--kind",
         metavar="A,B+C,..",
         help="Figures to draw: rate, window, rtt, sequence, beginning, acks, waits, causes, delays, cdf, fct, "
-        "slowdown, player, quality, topology; A+B puts several in one. Of a sweep: curve-goodput, grid-goodput, "
+        "slowdown, player, quality, topology; A+B combines them in one. For a sweep: curve-goodput, grid-goodput, "
         "cdf-delay and so on.",
     ),
 ]
 Format = Annotated[str, typer.Option("--format", metavar="|".join(layout.FIGURES), help="Format of the figures.")]
-Size = Annotated[str | None, typer.Option("--size", metavar="WxH", help="Inches of a figure, such as 3.5x2.4.")]
-FontSize = Annotated[float | None, typer.Option("--font-size", min=1, max=100, help="Points.")]
-NoTitle = Annotated[bool, typer.Option("--no-title", help="Leave out the title, for a figure that has a caption.")]
+Size = Annotated[str | None, typer.Option("--size", metavar="WxH", help="Size of a figure in inches, such as 3.5x2.4.")]
+FontSize = Annotated[float | None, typer.Option("--font-size", min=1, max=100, help="Font size in points.")]
+NoTitle = Annotated[bool, typer.Option("--no-title", help="Leave out the title, for a figure with a caption.")]
 Style = Annotated[
-    Path | None, typer.Option("--style", metavar="FILE.mplstyle", help="A style sheet of matplotlib's that decides.")
+    Path | None,
+    typer.Option("--style", metavar="FILE.mplstyle", help="A style sheet of matplotlib, which overrides the style."),
 ]
 Smooth = Annotated[
-    str | None, typer.Option("--smooth", metavar="TIME", help="Time that a rate is taken over; left out: by the RTT.")
+    str | None, typer.Option("--smooth", metavar="TIME", help="Averaging time of rates. Default: from the RTT.")
 ]
 
 _MOST_INCHES = 100.0

@@ -26,7 +26,7 @@ def import_(
         str | None,
         typer.Option(
             metavar="NAME[,ARG..]",
-            help="Mininet: which topology, as `mn --topo` takes it; without a file linear, minimal, reversed, single, "
+            help="Mininet: the topology, as for `mn --topo`; without a file linear, minimal, reversed, single, "
             "torus or tree.",
         ),
     ] = None,
@@ -34,7 +34,7 @@ def import_(
         str | None,
         typer.Option(
             metavar="tc,KEY=VALUE..",
-            help="Mininet: options of links that have no class, as `mn --link` takes them, e.g. tc,bw=10,delay=5ms.",
+            help="Mininet: options of links without a class, as for `mn --link`, e.g. tc,bw=10,delay=5ms.",
         ),
     ] = None,
     iperf: Annotated[
@@ -43,13 +43,13 @@ def import_(
     ] = None,
     pingall: Annotated[bool, typer.Option("--pingall", help="Mininet: add a ping between all hosts.")] = False,
     no_controllers: Annotated[
-        bool, typer.Option("--no-controllers", help="Mininet: leave out controllers that a scenario cannot have.")
+        bool, typer.Option("--no-controllers", help="Mininet: leave out controllers that a scenario does not support.")
     ] = False,
     out: OutFile = None,
 ) -> None:
-    """Turn minitopo files, a topology of Mininet, or a plan into a scenario.
+    """Convert minitopo files, a topology of Mininet, or a plan to a scenario.
 
-    A plan is what a result has in plan.json, and a campaign of each failure.
+    A result has its plan in plan.json, and a campaign has one per failure.
 
     Examples: `polypath import topo xp --out scenario.toml`, `polypath import --topo single,3 --iperf h1 h3`.
     """

@@ -21,14 +21,14 @@ from polypath.engines.trusted import Untrusted
 
 app = typer.Typer(
     add_completion=False,
-    help="Build the kernel that `--engine linux` runs on, and say what is there.",
+    help="Build the kernel of `--engine linux`, and show its state.",
     no_args_is_help=True,
 )
 
 
-_Debug = Annotated[bool, typer.Option("--debug", help="The one with KASAN and lockdep: slow, for soak tests.")]
+_Debug = Annotated[bool, typer.Option("--debug", help="The kernel with KASAN and lockdep: slow, for soak tests.")]
 _Conformance = Annotated[
-    bool, typer.Option("--conformance", help="The one with TUN and MD5 signatures, for packetdrill's scripts.")
+    bool, typer.Option("--conformance", help="The kernel with TUN and MD5 signatures, for packetdrill's scripts.")
 ]
 
 
@@ -40,12 +40,13 @@ def build(
     ] = None,
     debug: _Debug = False,
     conformance: _Conformance = False,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Compilers at a time.")] = os.cpu_count() or 1,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Compilers that run at a time.")] = os.cpu_count()
+    or 1,
 ) -> int:
-    """Fetch the source, patch it, compile it, try the kernel, keep it in the user's cache. Once built, it is instant.
+    """Fetch, patch, compile, test and store the kernel in the user's cache. Once built, this is instant.
 
-    Where the first source of `source.toml` cannot be fetched, the newest release of its series takes its place, or the
-    next source. Runs take the kernel that was asked for last.
+    If the first source of `source.toml` cannot be fetched, the newest release of its series replaces it, or the next
+    source. Runs use the kernel that was requested last.
 
     Examples: `polypath kernel build --jobs 4`, `polypath kernel build --source linux-7.2.12.tar.xz`.
     """
@@ -72,7 +73,7 @@ def status(
     debug: _Debug = False,
     conformance: _Conformance = False,
 ) -> int:
-    """Say whether the kernel is built, up to date and as it was installed; exit code 2 where it is not.
+    """Show whether the kernel is built, up to date and unmodified; exit code 2 otherwise.
 
     Example: `polypath kernel status`.
     """
@@ -101,11 +102,11 @@ def status(
 
 @app.command()
 def wheel(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the wheel goes.")] = Path(),
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the wheel.")] = Path(),
     debug: _Debug = False,
     conformance: _Conformance = False,
 ) -> int:
-    """Pack the built kernel, with its recipe, as a Python package of its own: other machines need no compiler.
+    """Pack the built kernel, with its recipe, as a separate Python package: other machines need no compiler.
 
     Example: `polypath kernel wheel --out wheels`.
     """

@@ -12,7 +12,7 @@ from polypath.cli.write import write
 
 
 def manual(out: OutFile = None) -> None:
-    """Print the manual page, made of the commands as they are defined.
+    """Print the manual page, generated from the commands.
 
     Examples: `polypath manual --out polypath.1`, which `man ./polypath.1` shows.
     """

@@ -22,31 +22,32 @@ from polypath.units import TIME, UnitError
 def new(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE.toml", help="A new file; left out: standard output.", show_default=False),
+        typer.Argument(metavar="FILE.toml", help="A new file. Default: standard output.", show_default=False),
     ] = None,
     paths: Annotated[
         str | None,
         typer.Option(
-            metavar="N|NAME,..", help="A number, or names such as wifi,lte='15 Mbps/30 ms'. Left out: wifi,lte."
+            metavar="N|NAME,..", help="A number, or names such as wifi,lte='15 Mbps/30 ms'. Default: wifi,lte."
         ),
     ] = None,
     transport: Annotated[
         str | None,
-        typer.Option(help=f"{', '.join(TRANSPORTS)}. Left out: mptcp.", autocompletion=complete.template("transport")),
+        typer.Option(help=f"{', '.join(TRANSPORTS)}. Default: mptcp.", autocompletion=complete.template("transport")),
     ] = None,
     application: Annotated[
         str | None,
         typer.Option(
-            help=f"{', '.join(APPLICATIONS)}. Left out: bulk.", autocompletion=complete.template("application")
+            help=f"{', '.join(APPLICATIONS)}. Default: bulk.", autocompletion=complete.template("application")
         ),
     ] = None,
     duration: Annotated[
-        str | None, typer.Option(metavar="TIME", help="The run's end at the latest. Left out: 20 s.")
+        str | None, typer.Option(metavar="TIME", help="The latest end of the run. Default: 20 s.")
     ] = None,
     profile: Annotated[
         str | None,
         typer.Option(
-            help="Whose defaults: rfc, linux, mptcp.org. Left out: rfc.", autocompletion=complete.template("profile")
+            help="The stack's defaults: rfc, linux, mptcp.org. Default: rfc.",
+            autocompletion=complete.template("profile"),
         ),
     ] = None,
     scheduler: Annotated[
@@ -58,10 +59,10 @@ def new(
         typer.Option(help="One of `polypath algorithms congestion`.", autocompletion=complete.template("congestion")),
     ] = None,
 ) -> None:
-    """Write a scenario with an explanation above each line, by flags or by questions.
+    """Write a scenario with an explanation above each line, from options or from answers.
 
-    With a file's name alone, on a terminal, it asks. The file is new; nothing is overwritten. What it writes runs as it
-    is.
+    With only a file name, on a terminal, it asks questions. Existing files are not overwritten. The new scenario runs
+    without changes.
 
     Examples: `polypath new scenario.toml`, `polypath new --paths 3 --transport mpquic --application fetch`,
     `polypath new home.toml --paths 'wifi,lte=20 Mbps/40 ms' --scheduler blest`.

@@ -22,15 +22,15 @@ def new_trace(
     kind: Annotated[str, typer.Argument(metavar="KIND", help=f"One of {', '.join(KINDS)}.")],
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="A new file; left out: standard output.", show_default=False),
+        typer.Argument(metavar="FILE", help="A new file. Default: standard output.", show_default=False),
     ] = None,
-    seed: Annotated[int, typer.Option(help="From which all randomness follows.", min=0)] = 1,
-    duration: Annotated[str, typer.Option(metavar="TIME", help="How long it is, in whole seconds.")] = "30 s",
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.", min=0)] = 1,
+    duration: Annotated[str, typer.Option(metavar="TIME", help="Length of the trace, in whole seconds.")] = "30 s",
 ) -> None:
     """Write a synthetic trace of a link, from a published model with a seed: lte, wifi-walk or satellite.
 
     The same seed gives the same file. `lte` is in the format of Mahimahi's mm-link, for `rate = { trace = "FILE" }` of
-    a link; `wifi-walk` and `satellite` are CSV, for `conditions = { csv = "FILE" }`. The file is new; nothing is
+    a link. `wifi-walk` and `satellite` are CSV, for `conditions = { csv = "FILE" }`. Existing files are not
     overwritten.
 
     Examples: `polypath new-trace lte lte.up --seed 7 --duration '60 s'`, `polypath new-trace wifi-walk walk.csv`.

@@ -27,7 +27,8 @@ Axes = Annotated[
     typer.Option("--vary", metavar="PATH=A,B,C", help="Add an axis: run every value, e.g. --vary seeds=10."),
 ]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", min=1, max=1024, help="Points of a sweep run at a time; left out: one a core.")
+    int | None,
+    typer.Option("--jobs", min=1, max=1024, help="Points of a sweep that run at a time. Default: one per core."),
 ]
 Cluster = Annotated[
     str | None,
@@ -42,14 +43,15 @@ OutFolder = Annotated[
         "--out",
         metavar="DIR",
         parser=_folder,
-        help="Write results there: into a new or an empty folder, or in the place of an earlier result; "
-        "a sweep's points are kept.",
+        help="Write results to a new or an empty folder, or replace an earlier result; a sweep's points are kept.",
     ),
 ]
 Application = Annotated[
     str | None,
-    typer.Option("--application", metavar="NAME", help="With iperf3's form: which of several transfers is meant."),
+    typer.Option(
+        "--application", metavar="NAME", help="For iperf3's format: the transfer to write, if there are several."
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print what summary.json holds instead of tables.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the content of summary.json instead of tables.")]
 AsIperf3 = Annotated[bool, typer.Option("--iperf3", help="Print a transfer as `iperf3 -J` does instead of tables.")]
-OutFile = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write there instead of printing.")]
+OutFile = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write to this file instead of printing.")]

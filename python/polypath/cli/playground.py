@@ -26,19 +26,19 @@ def playground(
         list[str] | None,
         typer.Argument(
             metavar="[LAB|SCENARIO.toml..]",
-            help="What the page has; left out: every lab that needs neither a kernel nor Python.",
+            help="The content of the page. Default: every lab that needs neither a kernel nor Python.",
             show_default=False,
             autocompletion=complete.targets,
         ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The page.")] = Path(_USUAL),
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The page to write.")] = Path(_USUAL),
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     settings: Settings = None,
 ) -> int:
-    """Write labs and scenarios as a page that simulates by itself.
+    """Write labs and scenarios as a page that contains the simulator.
 
-    Rates, delays, losses, queues, buffers, schedulers, path managers, congestion controls and transports can be changed
-    there; each change runs at once, in the page, with the bytes of `polypath run`. The page needs no network.
+    The page has controls for rates, delays, losses, queues, buffers, schedulers, path managers, congestion controls and
+    transports. A change runs at once, in the page, with the same bytes as `polypath run`. The page needs no network.
 
     Examples: `polypath playground --open`, `polypath playground aggregation blest`,
     `polypath playground mine.toml --out mine.html`.

@@ -38,10 +38,10 @@ def plot(
     smooth: figures.Smooth = None,
     out: OutFolder = None,
 ) -> None:
-    """Draw figures of stored results; several runs go on the same axes, and boxes of several sweeps side by side.
+    """Draw figures of stored results, with several runs on the same axes, or boxes of several sweeps side by side.
 
-    The figures of one result become part of it, in its folder `plots`; those of several go to `--out DIR`, a folder of
-    figures. What a person made or changed is never overwritten.
+    The figures of a single result become part of it, in its folder `plots`. Figures of several results go to `--out
+    DIR`, a folder of figures. Files that a person made or changed are never overwritten.
 
     Examples: `polypath plot results/mptcp --kind rate,window+rtt --format pdf --size 3.5x2.4 --no-title`,
     `polypath plot results/tcp results/mptcp --kind rate,cdf --out figures`.

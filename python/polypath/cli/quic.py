@@ -16,7 +16,7 @@ from polypath.cli.errors import DONE, InputError
 
 app = typer.Typer(
     add_completion=False,
-    help="Serve and fetch files over QUIC or Multipath QUIC, on the machine's own sockets.\n\nIt is for tests: the "
+    help="Serve and fetch files over QUIC or Multipath QUIC, on this computer's sockets.\n\nIt is for tests: the "
     "key of the certificate is public.",
     no_args_is_help=True,
 )
@@ -24,7 +24,7 @@ app = typer.Typer(
 Scheduler = Annotated[str | None, typer.Option(metavar="NAME", help="The packet scheduler.")]
 Congestion = Annotated[str | None, typer.Option(metavar="NAME", help="The congestion control.")]
 PathManager = Annotated[str | None, typer.Option(metavar="NAME", help="The path manager.")]
-Single = Annotated[bool, typer.Option("--single", help="One path: do not offer the multipath extension.")]
+Single = Annotated[bool, typer.Option("--single", help="Use one path: do not offer the multipath extension.")]
 
 
 @app.command()
@@ -32,7 +32,7 @@ def serve(
     path: Annotated[Path, typer.Argument(metavar="FOLDER|FILE", show_default=False)],
     listen: Annotated[
         list[str],
-        typer.Option(metavar="ADDRESS:PORT", help="Where to listen; may be given again. Port 0: a free one."),
+        typer.Option(metavar="ADDRESS:PORT", help="Address to listen on (repeatable). Port 0: a free one."),
     ],
     once: Annotated[bool, typer.Option("--once", help="End with the first connection.")] = False,
     scheduler: Scheduler = None,
@@ -43,8 +43,8 @@ def serve(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="32 bytes that nobody knows, such as of `head -c 32 /dev/urandom`: a server that begins with the same "
-            "ends the connections of the one before.",
+            help="32 secret bytes, such as from `head -c 32 /dev/urandom`. A server that starts with the same secret "
+            "ends the connections of its predecessor.",
         ),
     ] = None,
 ) -> int:
@@ -69,10 +69,10 @@ def fetch(
     target: Annotated[str, typer.Argument(metavar="ADDRESS:PORT/NAME", show_default=False)],
     sources: Annotated[
         list[str] | None,
-        typer.Option("--from", metavar="ADDRESS", help="A local address, for a path of its own; may be given again."),
+        typer.Option("--from", metavar="ADDRESS", help="A local address, for a separate path (repeatable)."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where the file goes; its own name unless given.")
+        Path | None, typer.Option(metavar="FILE", help="The file to write. Default: the file's own name.")
     ] = None,
     scheduler: Scheduler = None,
     congestion: Congestion = None,

@@ -78,14 +78,17 @@ class _Found:
 
 def report(
     targets: Annotated[
-        list[str], typer.Argument(metavar="DIR|LAB|SCENARIO.toml..", help="Results of `run --out`, or what is run now.")
+        list[str],
+        typer.Argument(
+            metavar="DIR|LAB|SCENARIO.toml..", help="Results of `run --out`, or labs and scenarios to run now."
+        ),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             metavar="FILE",
-            help="The page; left out: report.html in the result's folder, else NAME-report.html here.",
+            help="The page. Default: report.html in the result's folder, otherwise NAME-report.html here.",
         ),
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
@@ -95,8 +98,8 @@ def report(
 ) -> int:
     """Write runs as one interactive page of HTML, which needs no network.
 
-    It has the network as it was used, rates, windows, RTTs and queues over time, segments where they are recorded
-    (`run --plot`), requests, what cost time, and what a lab expects. Several results stand side by side.
+    The page shows the network over time, rates, windows, RTTs, queues, requests, causes of lost time, and a lab's
+    expectations. It shows segments if they are recorded (`run --plot`). Several results are side by side.
 
     Examples: `polypath report results --open`, `polypath report before after --out both.html`,
     `polypath report aggregation --run mptcp`.

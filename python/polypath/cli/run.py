@@ -42,21 +42,21 @@ def run(
     cluster: Cluster = None,
     out: OutFolder = None,
     pcap: Annotated[Captures, typer.Option(help="Captures at hosts or on links; needs --out.")] = Captures.none,
-    qlog: Annotated[bool, typer.Option("--qlog", help="A qlog of each side of QUIC; needs --out.")] = False,
+    qlog: Annotated[bool, typer.Option("--qlog", help="Write a qlog of each side of QUIC; needs --out.")] = False,
     plot: Annotated[bool, typer.Option("--plot", help="Draw plots; needs --out.")] = False,
     kinds: figures.Kinds = None,
     form: figures.Format = "png",
     engine: Annotated[
         str,
-        typer.Option(help=f"What runs the scenario: {', '.join(engines.REGISTRY)}.", autocompletion=complete.engines),
+        typer.Option(help=f"The engine: {', '.join(engines.REGISTRY)}.", autocompletion=complete.engines),
     ] = "sim",
     as_json: AsJson = False,
     as_iperf3: AsIperf3 = False,
     application: Application = None,
 ) -> int:
-    """Run a lab, a scenario or a minitopo pair, and show what came of it.
+    """Run a lab, a scenario or a minitopo pair, and show the results.
 
-    `--json` and `--iperf3` print one run as JSON on standard output; `--json --iperf3` is `--iperf3`.
+    `--json` and `--iperf3` print a single run as JSON on standard output. `--json --iperf3` is the same as `--iperf3`.
 
     Examples: `polypath run aggregation --run mptcp --out results --plot`,
     `polypath run scenario.toml --set 'link.path1.delay=200 ms' --seed 3`,

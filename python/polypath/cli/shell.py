@@ -21,22 +21,20 @@ def shell(
     engine: Annotated[
         str,
         typer.Option(
-            help="Where the network is: linux (time stands still at the prompt), live (real time).",
+            help="The engine: linux (time stands still at the prompt), live (real time).",
             autocompletion=complete.engines,
         ),
     ] = "linux",
-    tcp: Annotated[
-        bool, typer.Option("--tcp", help="Leave sockets as programs ask for them, instead of Multipath TCP.")
-    ] = False,
+    tcp: Annotated[bool, typer.Option("--tcp", help="Do not turn TCP sockets of programs into Multipath TCP.")] = False,
     settings: Settings = None,
     seed: Seed = None,
     runs: Runs = None,
 ) -> int:
-    """Keep a scenario's network up, and do at a prompt what Mininet's users type there.
+    """Keep a scenario's network up, and run commands in it at a prompt like Mininet's.
 
-    `HOST PROGRAM ..` runs a program of the machine on a host, `link wifi down` changes a link, `help` lists the rest.
-    Neither applications nor events of the scenario happen. Ctrl-C ends the program that runs, Ctrl-D leaves; then
-    nothing of the network is left.
+    `HOST PROGRAM ..` runs a program from this computer on a host, `link wifi down` changes a link, and `help` lists the
+    other commands. Applications and events of the scenario do not run. Ctrl-C ends the running program. Ctrl-D leaves
+    the prompt and removes the network.
 
     Examples: `polypath shell two_paths.toml`, `polypath shell aggregation --run mptcp --engine live`,
     `echo 'client ping server' | polypath shell two_paths.toml`.

@@ -25,7 +25,7 @@ def show(
         str, typer.Argument(metavar="LAB|DIR", show_default=False, autocompletion=complete.labs_and_results)
     ],
 ) -> None:
-    """Show a lab's question, its topology and what is expected of it, or the figures of a stored result.
+    """Show a lab's question, topology and expected figures, or the figures of a stored result.
 
     Examples: `polypath show aggregation`, `polypath show results`.
     """

@@ -20,16 +20,16 @@ from polypath.units import UnitError
 def size_buffers(
     target: Annotated[str, typer.Argument(metavar="LAB|SCENARIO.toml", show_default=False)],
     connection: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The application whose buffer it is, if there are several.")
+        str | None, typer.Option(metavar="NAME", help="The application, if there are several.")
     ] = None,
     fraction: Annotated[
-        str, typer.Option(metavar="SHARE", help="The part of the goodput with an ample buffer that is enough.")
+        str, typer.Option(metavar="SHARE", help="The target, as a fraction of the goodput with an ample buffer.")
     ] = "95 %",
     settings: Settings = None,
     seed: Seed = None,
     runs: Runs = None,
     parallel: Jobs = None,
-    engine: Annotated[str, typer.Option(help="What runs the scenario.")] = "sim",
+    engine: Annotated[str, typer.Option(help="The engine.")] = "sim",
 ) -> int:
     """Find the smallest receive buffer that keeps a connection's paths busy, by rule of thumb and by search.
 

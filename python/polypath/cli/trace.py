@@ -23,7 +23,9 @@ def trace(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE.pcap[ng]..", help="Captures, of one traffic at several places, too.", show_default=False
+            metavar="FILE.pcap[ng]..",
+            help="Captures; several may show the same traffic at different places.",
+            show_default=False,
         ),
     ],
     directory: OutFolder = None,
@@ -35,16 +37,16 @@ def trace(
             "--keys",
             metavar="FILE",
             show_default=False,
-            help="A key log of TLS, to open packets of QUIC (repeatable); left out, the one that SSLKEYLOGFILE names.",
+            help="A TLS key log, to decrypt QUIC packets (repeatable). Default: the file in SSLKEYLOGFILE.",
         ),
     ] = None,
     interval: Annotated[str, typer.Option(metavar="TIME", help="Time between samples, e.g. '10 ms'.")] = "100 ms",
 ) -> int:
-    """Read captures of real traffic, and show its connections as `run` shows a run's.
+    """Read captures of real traffic, and show their connections as `run` does.
 
-    TCP, Multipath TCP of versions 0 and 1, and QUIC, in pcap or pcapng files of tcpdump, Wireshark or `run --pcap`.
-    Files of the same traffic from several interfaces or hosts are taken together. QUIC shows its datagrams by path, and
-    its packets where the secrets are in the capture or in a key log.
+    It reads TCP, Multipath TCP of versions 0 and 1, and QUIC, in pcap or pcapng files of tcpdump, Wireshark or `run
+    --pcap`. Files of the same traffic from several interfaces or hosts are combined. QUIC shows its datagrams by path.
+    It also shows its packets if the capture or a key log has the secrets.
 
     Examples: `polypath trace phone.pcap`, `polypath trace client.pcapng server.pcapng --out results --plot`.
     """

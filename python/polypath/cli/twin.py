@@ -21,7 +21,7 @@ def twin(
         list[Path],
         typer.Argument(
             metavar="FILE.pcap[ng]..|FILE.json|FILE.log",
-            help="A capture at one end, or captures at both; or what `iperf3 -J` printed, or a log of `ss -ti`.",
+            help="A capture at one end, captures at both ends, the output of `iperf3 -J`, or a log of `ss -ti`.",
             show_default=False,
         ),
     ],
@@ -29,19 +29,19 @@ def twin(
         str | None,
         typer.Option(
             metavar="NAME|N",
-            help="The connection, as `polypath trace` names it or by its place there, from 1. Left out: of most bytes.",
+            help="The connection: its name or number (from 1) in `polypath trace`. Default: the one with most bytes.",
         ),
     ] = None,
     out_file: OutFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print values, intervals and the scenario as JSON.")] = False,
 ) -> int:
-    """Make a scenario that does what a capture shows.
+    """Make a scenario that reproduces a capture.
 
-    Each path's rate, delay, queue and random loss come from the packets, each with an interval; congestion control and
-    scheduler from trials, in which the twin is run and captured as the original was. A table shows how close it came.
+    The packets give each path's rate, delay, queue and random loss, each with an interval. Trials give congestion
+    control and scheduler: the twin is run and captured as the original was. A table shows how close the twin is.
 
-    Without a capture, what `iperf3 -J` printed or a log of `ss -ti` tells less: intervals are wider, and notes say what
-    a capture would tell.
+    The output of `iperf3 -J`, or a log of `ss -ti`, gives less than a capture. Intervals are then wider, and notes list
+    the missing information.
 
     Examples: `polypath twin client.pcapng --out twin.toml`, `polypath twin client.pcapng server.pcapng --json`,
     `polypath twin iperf.json --out twin.toml`.

@@ -39,7 +39,8 @@ def validate(
     runs: Runs = None,
     axes: Axes = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw the topology: a new SVG, PNG or PDF.")
+        Path | None,
+        typer.Option("--plot", metavar="FILE.svg", help="Draw the topology into a new SVG, PNG or PDF file."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print plans, routes, warnings and errors as JSON instead of tables.")
@@ -47,11 +48,11 @@ def validate(
 ) -> int:
     """Check scenarios without running them, and show what would run.
 
-    It shows hosts, settings, applications and paths, and warns of likely mistakes. It writes nothing but what `--plot`
-    names, and executes no code of a scenario: of a class in Python it looks at the text.
+    It shows hosts, settings, applications and paths, and warns of likely mistakes. It writes only the file of `--plot`.
+    It executes no code of a scenario, and checks a class in Python by its text.
 
-    What `run` refuses before it begins is an error here, each on a line of its own; exit code 2 then. Of a sweep every
-    point is checked and the first one is shown. Warnings leave the exit code 0.
+    Anything that `run` would refuse is an error here, one line each, with exit code 2. For a sweep, every point is
+    checked and the first one is shown. Warnings leave the exit code 0.
 
     Examples: `polypath validate scenario.toml`, `polypath validate aggregation --run mptcp --plot topology.svg`,
     `polypath validate *.toml --json`.

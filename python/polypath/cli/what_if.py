@@ -29,12 +29,12 @@ def what_if(
         str | None,
         typer.Option(
             metavar="GOAL",
-            help=f"What is asked for: {', '.join(GOALS)}; left out: as the application has it.",
+            help=f"The goal: {', '.join(GOALS)}; default: that of the application.",
             show_default=False,
         ),
     ] = None,
     connection: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The application that is asked about, if there are several.")
+        str | None, typer.Option(metavar="NAME", help="The application, if there are several.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Seeds for each setting, from 1 on.")] = 10,
     settings: Settings = None,
@@ -42,10 +42,11 @@ def what_if(
     parallel: Jobs = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the ranking as JSON.")] = False,
 ) -> int:
-    """Try what would help a connection, and rank it.
+    """Try changes that may help a connection, and rank them.
 
-    Schedulers, path managers, congestion controls, buffers, and each path left out, one at a time, with the same seeds;
-    then the best of each kind together. Values of a twin are drawn from their intervals for each seed.
+    It tries schedulers, path managers, congestion controls, buffers, and leaving out each path, one at a time and with
+    the same seeds. Then it tries the best of each kind together. Values of a twin are drawn from their intervals for
+    each seed.
 
     Examples: `polypath what-if twin.toml`, `polypath what-if aggregation --run mptcp --goal goodput --seeds 5`.
     """

@@ -14,6 +14,7 @@ from polypath.progress import of_run
 from polypath.results import MetricError, OutputError, Recording, folder, paired, stored
 from polypath.results.errors import UnknownName
 from polypath.results.points import MEASURES, SEED, short, telling
+from polypath.results.recording import AsWritten
 from polypath.results.stored import StoredSweep
 from polypath.running import Kept, named
 from polypath.running import run as run_into
@@ -62,16 +63,16 @@ def run(
     if isinstance(target, Plan):
         if seed is not None:
             raise ScenarioError("a plan has its seed: give this one to the scenario, as scenario.plan(SEED)")
-        name, written, plan = str(target.view["name"]), None, target
+        name, found, plan = str(target.view["name"]), None, target
     else:
         name, found, inputs = _found(target)
-        written, plan = found.to_toml(), found.plan(seed)
+        plan = found.plan(seed)
     with of_run(name) as bar:
         shown = progress or bar
         if out is not None:
             kept = Kept(captures, bool(qlogs), segments, account)
             with folder.claim(Path(out), folder.RUN, inputs) as held:
-                return run_into(name, plan, written, get(engine), kept, held, shown)
+                return run_into(name, plan, found, get(engine), kept, held, shown)
         if isinstance(qlogs, bool) and qlogs:
             raise EngineError("qlogs need a folder to go to: give out=, or the folder as qlogs=")
         options = Options(
@@ -81,7 +82,7 @@ def run(
             Path(qlogs) if isinstance(qlogs, str | Path) else None,
             account=bool(account),
         )
-        return named(get(engine).run(plan, options, shown), name, written)
+        return named(get(engine).run(plan, options, shown), name, found)
 
 
 def sweep(
@@ -211,4 +212,4 @@ def _measure(name: str) -> str:
 
 
 def _save(recording: Recording, scenario_toml: str, held: folder.Folder, staged: Path) -> None:
-    named(recording, recording.metadata.scenario, scenario_toml).commit(held, staged)
+    named(recording, recording.metadata.scenario, AsWritten(scenario_toml)).commit(held, staged)

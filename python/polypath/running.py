@@ -8,7 +8,8 @@ from pathlib import Path
 from polypath.engines import Captures, Engine, Options, Progress
 from polypath.results import OutputError, Recording, account, layout
 from polypath.results.folder import Folder
-from polypath.scenario import Plan
+from polypath.results.recording import Written
+from polypath.scenario import Plan, Scenario
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Kept:
 
 
 def run(
-    name: str, plan: Plan, scenario_toml: str | None, engine: Engine, kept: Kept, held: Folder, progress: Progress
+    name: str, plan: Plan, scenario: Scenario | None, engine: Engine, kept: Kept, held: Folder, progress: Progress
 ) -> Recording:
     """Runs a plan and commits its result to a folder. Raises EngineError and OutputError."""
     staged = held.stage()
@@ -38,15 +39,15 @@ def run(
         staged / layout.PROGRAMS if plan.view.get("programs") else None,
         account=account.is_read(plan.view) if kept.account is None else kept.account,
     )
-    recording = named(engine.run(plan, options, progress), name, scenario_toml)
+    recording = named(engine.run(plan, options, progress), name, scenario)
     recording.commit(held, staged)
     return recording
 
 
-def named(recording: Recording, name: str, scenario_toml: str | None) -> Recording:
+def named(recording: Recording, name: str, scenario: Written | None) -> Recording:
     """A recording that knows what was run."""
     metadata = replace(recording.metadata, scenario=name)
-    return replace(recording, metadata=metadata, scenario_toml=scenario_toml)
+    return replace(recording, metadata=metadata, scenario=scenario)
 
 
 def captures(staged: Path) -> Path:

@@ -18,7 +18,7 @@ from ..scripts import loaded
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 COMMAND = Path(sysconfig.get_path("scripts")) / "polypath"
-PAGES = [page for page in (ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("model/*.md"))) if page.exists()]
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("model/*.md"))]
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -37,7 +37,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _links(text: str) -> list[str]:
     found = re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", text))
-    return [link for link in found if "://" not in link and not link.startswith("mailto:")]
+    return [link for link in found if "://" not in link and not link.startswith(("mailto:", "playground:"))]
 
 
 def _anchors(text: str) -> set[str]:

@@ -355,18 +355,7 @@ function Schedule({ kinds, links, end, ran, schedule, set }: ScheduleProps) {
           <p key={index}>
             <label>
               at{" "}
-              <input
-                type="number"
-                min="0"
-                max={end}
-                step="any"
-                value={event.at_s}
-                data-event="at"
-                onChange={(input) => {
-                  const at_s = Number(input.currentTarget.value);
-                  if (input.currentTarget.value && at_s >= 0 && at_s <= end) change(index, { at_s });
-                }}
-              />{" "}
+              <Typed min={0} max={end} value={event.at_s} data-event="at" take={(at_s) => change(index, { at_s })} />{" "}
               s
             </label>{" "}
             <select aria-label="link" value={event.link} data-event="link" onChange={(input) => change(index, moved(event, input.currentTarget.value))}>
@@ -386,18 +375,13 @@ function Schedule({ kinds, links, end, ran, schedule, set }: ScheduleProps) {
             </select>{" "}
             {kind?.unit && (
               <label>
-                <input
-                  type="number"
-                  min="0"
-                  max={kind.most}
-                  step="any"
-                  value={event.value ?? ""}
+                <Typed
+                  min={0}
+                  max={kind.most ?? 0}
+                  value={event.value}
                   data-event="value"
                   aria-label={`${kind.name} in ${kind.unit}`}
-                  onChange={(input) => {
-                    const value = Number(input.currentTarget.value);
-                    if (input.currentTarget.value && value >= 0 && value <= (kind.most ?? 0)) change(index, { value });
-                  }}
+                  take={(value) => change(index, { value })}
                 />{" "}
                 {kind.unit}
               </label>
@@ -531,6 +515,39 @@ function Choice({ knob, setting, change }: KnobProps<ChoiceKnob>) {
   );
 }
 
+interface TypedProps {
+  value: number | null;
+  min: number;
+  max: number;
+  step?: number | "any";
+  placeholder?: string;
+  "aria-label"?: string;
+  "data-knob"?: string;
+  "data-event"?: string;
+  take: (value: number) => void;
+}
+
+/** A number that is taken when it is complete; what a run shows meanwhile does not disturb who types. */
+function Typed({ value, min, max, take, step = "any", ...others }: TypedProps) {
+  const [draft, setDraft] = useState<string | null>(null);
+  return (
+    <input
+      type="number"
+      step={step}
+      {...others}
+      min={min}
+      max={max}
+      value={draft ?? value ?? ""}
+      onInput={(event) => setDraft(event.currentTarget.value)}
+      onChange={(event) => {
+        const typed = event.currentTarget.value;
+        setDraft(null);
+        if (typed !== "" && Number(typed) >= min && Number(typed) <= max) take(Number(typed));
+      }}
+    />
+  );
+}
+
 const STEPS = 400;
 
 function Slider({ knob, setting, change }: KnobProps<NumberKnob>) {
@@ -553,16 +570,15 @@ function Slider({ knob, setting, change }: KnobProps<NumberKnob>) {
         aria-valuetext={value === null ? "as the lab has it" : `${value} ${knob.unit}`}
         onInput={(event) => set(at(Number(event.currentTarget.value) / STEPS))}
       />
-      <input
-        type="number"
+      <Typed
         step={whole ? 1 : "any"}
         min={min}
         max={max}
-        value={value ?? ""}
+        value={value}
         placeholder="own"
         data-knob={knob.key}
         aria-label={`${knob.group}: ${knob.label} in ${knob.unit}`}
-        onChange={(event) => event.currentTarget.value && set(Number(event.currentTarget.value))}
+        take={set}
       />
       <span class="unit">{knob.unit}</span>
     </label>

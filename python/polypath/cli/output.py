@@ -12,6 +12,7 @@ from polypath.cli.console import warn
 from polypath.cli.figures import Drawing
 from polypath.results import OutputError, Recording, layout
 from polypath.results.folder import Folder
+from polypath.results.recording import AsWritten
 
 
 def save(recording: Recording, scenario_toml: str | None, held: Folder, staged: Path) -> None:
@@ -19,7 +20,8 @@ def save(recording: Recording, scenario_toml: str | None, held: Folder, staged: 
 
     What was captured has no scenario.
     """
-    replace(recording, scenario_toml=scenario_toml).commit(held, staged)
+    scenario = None if scenario_toml is None else AsWritten(scenario_toml)
+    replace(recording, scenario=scenario).commit(held, staged)
 
 
 @contextmanager

@@ -166,13 +166,12 @@ def _jobs(
 
 def _run(job: jobs.Job, engine: Engine, kept: running.Kept, held: Folder | None) -> Recording:
     """Runs, and writes everything but figures."""
-    written = job.scenario.to_toml()
     with progress.shown(job.name) as callback:
         try:
             if held is not None:
-                return running.run(job.name, job.plan, written, engine, kept, held, callback)
+                return running.run(job.name, job.plan, job.scenario, engine, kept, held, callback)
             options = Options(segments=kept.segments, account=account.is_read(job.plan.view))
-            return running.named(engine.run(job.plan, options, callback), job.name, written)
+            return running.named(engine.run(job.plan, options, callback), job.name, job.scenario)
         except EngineError as error:
             raise job.placed(error) from error
 

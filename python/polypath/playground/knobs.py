@@ -74,22 +74,31 @@ def _all(scenario: Scenario, base: Data) -> Iterator[Data | None]:
     for place, application in enumerate(base["applications"][:_MOST_APPLICATIONS], 1):
         key = f"application.{place}.transport"
         yield _choice(scenario, base, key, "transport", f"application {application['name']}", _TRANSPORTS)
-    transport = [
-        _choice(scenario, base, f"defaults.{name}", kind.replace("-", " "), _BOTH, list(registry.entries(kind)))
-        for name, kind in _CHOICES
-    ]
-    transport += [_number(scenario, base, f"defaults.{of.key}", of, _BOTH) for of in _HOST]
+    transport = list(_transport(scenario, base, "defaults", _BOTH))
     yield from transport
     hosts = [(place, node["name"]) for place, node in enumerate(base["nodes"]) if node["kind"] == "host"]
     if len(hosts) <= _MOST_HOSTS:
         for place, name in hosts:
-            for knob in transport:
-                yield None if knob is None else _of_host(scenario, base, knob, place, name)
+            own = [None if knob is None else _of_host(scenario, base, knob, place, name) for knob in transport]
+            if any(knob is None for knob in own):  # the plan has settings of the host elsewhere, too
+                own = list(_transport(scenario, base, f"host.{name}", f"host {name}"))
+                for mine, both in zip(own, transport, strict=True):
+                    if mine is not None and both is not None:
+                        mine["follows"] = both["key"]
+            yield from own
     if len(base["links"]) <= MOST_LINKS:
         for link in base["links"]:
             group = f"link {link['name']}"
             found = [_number(scenario, base, f"link.{link['name']}.{of.key}", of, group) for of in _LINK]
             yield from _one_each(found)
+
+
+def _transport(scenario: Scenario, base: Data, table: str, group: str) -> Iterator[Data | None]:
+    """What a host's transport can have, in a table of the scenario."""
+    for name, kind in _CHOICES:
+        yield _choice(scenario, base, f"{table}.{name}", kind.replace("-", " "), group, list(registry.entries(kind)))
+    for of in _HOST:
+        yield _number(scenario, base, f"{table}.{of.key}", of, group)
 
 
 def _one_each(found: Sequence[Data | None]) -> Iterator[Data]:

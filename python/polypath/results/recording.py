@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import polars as pl
 
@@ -70,6 +70,22 @@ class Metadata:
             raise ValueError(f"incomplete manifest: {error}") from error
 
 
+class Written(Protocol):
+    """What can be written as a scenario file."""
+
+    def to_toml(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class AsWritten:
+    """A scenario of which the text alone is known."""
+
+    text: str
+
+    def to_toml(self) -> str:
+        return self.text
+
+
 @dataclass(frozen=True)
 class Recording:
     """Tables by name (docs/recording.md), the Plan that was run, and how."""
@@ -79,8 +95,8 @@ class Recording:
     #: The Plan as data.
     plan: Mapping[str, Any]
     metadata: Metadata
-    #: The scenario as `polypath run --out` writes it; None where it is not known, as of a capture.
-    scenario_toml: str | None = None
+    #: What was run; None where it is not known, as of a capture.
+    scenario: Written | None = None
 
     def __getitem__(self, name: str) -> ConnectionFigures:
         """The connection of the application of that name. Raises UnknownName."""
@@ -159,8 +175,8 @@ class Recording:
         from polypath.results.summary import summary, to_json
 
         self.write(staged)
-        if self.scenario_toml is not None:
-            write_text(staged / layout.SCENARIO, self.scenario_toml)
+        if self.scenario is not None:
+            write_text(staged / layout.SCENARIO, self.scenario.to_toml())
         write_text(staged / layout.SUMMARY, to_json(summary(self)))
         held.commit(self.metadata.to_data())
 
@@ -191,9 +207,9 @@ class Recording:
         return cls(tables, plan, metadata, _scenario_in(path))
 
 
-def _scenario_in(directory: Path) -> str | None:
+def _scenario_in(directory: Path) -> AsWritten | None:
     try:
-        return folder.located(directory, layout.SCENARIO).read_text(encoding="utf-8")
+        return AsWritten(folder.located(directory, layout.SCENARIO).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
 

@@ -11,6 +11,7 @@
 # make fuzz-coverage  lines of endpoints and parsers that the fuzzers reach (docs/fuzzing.md); CASES=n of each kind
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 # make wheel  dist/polypath-*.whl for this machine or, on Linux, TARGET=aarch64-unknown-linux-gnu; make wheel-test tries it
+# make sdist  dist/polypath-*.tar.gz, the source distribution; make sdist-test builds it in an empty environment
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign), unless the program changed
 # make quic-outages  10,000 transfers over Multipath QUIC whose paths go dark, CASES=n of them from FIRST=n on; a minute or two (docs/campaign.md)
 # make packetdrill PACKETDRILL=FOLDER  packetdrill's scripts against our endpoints and the kernel of engine linux; you have built it there (docs/conformance.md)
@@ -42,7 +43,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-.PHONY: demo test build web wheel wheel-test kernel soak campaign quic-outages beside subflows sabotage hostile docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
+.PHONY: demo test build web wheel wheel-test sdist sdist-test kernel soak campaign quic-outages beside subflows sabotage hostile docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
     kernel-tools web-tools packetdrill interop joins metamorphic tab twins mutants steady \
     lint-rust test-rust lint-python test-python test-speed test-tools assurance
 
@@ -192,11 +193,17 @@ wheel: $(VENV)/.ready $(SIMULATOR) $(if $(TARGET),,$(PROFILE))
 	@$(BIN)/pip install --quiet --group wheel
 	@test -z '$(TARGET)' || rustup --quiet target add $(TARGET)
 	PATH="$(abspath $(BIN)):$$PATH" $(if $(TARGET),,RUSTFLAGS='-Cprofile-use=$(abspath $(PROFILE))') \
-	    $(MATURIN) $(ZIG) $(OLD) --target $(or $(TARGET),$(HOST)) --out dist --target-dir target/wheel
+	    $(MATURIN) --strip $(ZIG) $(OLD) --target $(or $(TARGET),$(HOST)) --out dist --target-dir target/wheel
 	@ls dist/*.whl
 
 wheel-test: wheel
 	@.ci/wheel dist/polypath-*_$$(uname -m).whl
+
+sdist: $(VENV)/.ready
+	@$(BIN)/maturin sdist --out dist
+
+sdist-test: sdist
+	@.ci/sdist dist/polypath-*.tar.gz
 
 # Not optimised as a release is, so that the endpoints' assertions are in it.
 campaign: $(VENV)/.ready

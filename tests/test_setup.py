@@ -59,3 +59,13 @@ def test_packetdrill_is_taken_from_a_folder_that_stays_as_it_is(tmp_path: Path) 
     assert (laid / "packetdrill").resolve() == tool
     assert (laid / "scripts/tcp/common/set_sysctls.py").resolve() == ours / "command"
     assert (theirs / "tcp/common/set_sysctls.py").read_text() == "theirs"
+
+
+def test_a_release_needs_one_version_everywhere() -> None:
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["version"]
+    made = subprocess.run([ROOT / ".ci" / "release", version], capture_output=True, text=True, check=True)
+    assert made.stdout.strip()
+    assert "## " not in made.stdout
+    other = subprocess.run([ROOT / ".ci" / "release", "99.0.0"], capture_output=True, text=True, check=False)
+    assert (other.returncode, other.stdout) == (1, "")
+    assert other.stderr == f"release 99.0.0: Cargo.toml has {version}; change it and Cargo.lock\n"

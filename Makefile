@@ -54,7 +54,7 @@ build: $(NATIVE)
 
 $(NATIVE): $(VENV)/.ready $(RUST_SOURCES) pyproject.toml
 	@echo 'Compiling the simulator, which takes some minutes'
-	@.ci/step compile $(BIN)/maturin develop --profile local --quiet
+	@.ci/step compile $(BIN)/maturin develop --profile local --locked --quiet
 	@touch $@
 
 $(VENV)/.ready: pyproject.toml | tools
@@ -173,7 +173,7 @@ OLD := $(if $(ZIG),--compatibility manylinux_2_17)
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 PROFILE := target/profile/works.profdata
 COUNTED := W1 W2 W3 W6 W8 W9
-MATURIN := $(BIN)/maturin build --release --quiet
+MATURIN := $(BIN)/maturin build --release --locked --quiet
 
 # Functions are found again by names that depend on how they are built, so that only the linker differs.
 OWN_LINKER = CARGO_TARGET_$(shell echo $(HOST) | tr a-z- A-Z_)_LINKER
@@ -322,7 +322,7 @@ figures: build $(PAGE)/.ready
 	@$(BIN)/polypath report $(COMPARED)
 	@$(PICTURE) $(COMPARED)/report.html '#run-1' 'section.why' '[data-chart=rate]' docs/figures/comparing-page.png
 	@$(BIN)/polypath report failover --run busy-5 --out target/figures/report.html
-	@$(PICTURE) target/figures/report.html '' 'header' '[data-chart=window]' docs/figures/report.png 4.5 5
+	@$(PICTURE) target/figures/report.html '' 'header' '[data-chart=rate]' docs/figures/report.png 4.5 5
 
 HOURS ?= 0.1
 JOBS ?= 1
@@ -350,7 +350,7 @@ coverage: build
 
 # Optimised as a wheel is, but for its profile.
 bench: $(VENV)/.ready
-	@$(BIN)/maturin develop --release --quiet
+	@$(BIN)/maturin develop --release --locked --quiet
 	@$(BIN)/polypath bench
 
 ROUNDS ?= 5

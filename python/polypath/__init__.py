@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from polypath.capture import CaptureError
     from polypath.engines import EngineError
     from polypath.errors import PolypathError
-    from polypath.interface import compare, from_pcap, load, run, sweep
+    from polypath.interface import across, compare, from_pcap, load, run, sweep
     from polypath.results import MetricError, OutputError, Recording, summary
     from polypath.scenario import Plan, Scenario, ScenarioError
 
@@ -42,6 +42,7 @@ _PARTS = {
     "Recording": "results",
     "Scenario": "scenario",
     "ScenarioError": "scenario",
+    "across": "interface",
     "compare": "interface",
     "from_pcap": "interface",
     "load": "interface",
@@ -86,6 +87,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "__version__",
+    "across",
     "compare",
     "from_pcap",
     "labs",

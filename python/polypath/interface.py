@@ -12,6 +12,7 @@ from polypath import labs
 from polypath.engines import Captures, EngineError, Options, Progress, get, require_captures
 from polypath.progress import of_run
 from polypath.results import MetricError, OutputError, Recording, folder, paired, stored
+from polypath.results.across import across as over_networks
 from polypath.results.errors import UnknownName
 from polypath.results.points import MEASURES, SEED, short, telling
 from polypath.results.recording import AsWritten
@@ -143,21 +144,28 @@ def compare(
 
     Raises MetricError for an axis, a value or a measure that is none.
     """
-    names = [axis.name for axis in result.axes if axis.name != SEED]
-    if by is None:
-        if len(names) != 1:
-            raise MetricError(f"name the axis to compare with by=: {', '.join(names) or 'only the seed varies'}")
-        by = names[0]
-    if by not in names:
-        raise UnknownName.of("axis", by, names)
-    (axis,) = (axis for axis in result.axes if axis.name == by)
-    if base is None:
-        base = axis.labels[0]
-    if base not in axis.labels:
-        raise UnknownName.of(f"value of {by}", base, axis.labels)
-    chosen = [_measure(each) for each in ([measure] if isinstance(measure, str) else measure or ())]
-    of = {each["name"]: chosen or telling(each) for each in result.applications}
+    by, base, of = _chosen(result, by, base, measure)
     return paired.over_pairs(result.points, result.axes, by, base, of)
+
+
+def across(
+    result: Result | StoredSweep,
+    by: str,
+    networks: str | Sequence[str],
+    *,
+    base: str | None = None,
+    measure: str | Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """The values of axis `by` over many networks, which the axes `networks` span (docs/statistics.md).
+
+    A row for each connection, measure and value. `ratio` to the base is the geometric mean over networks; `low` and
+    `high` bound its 95 % interval over networks. `wins`, `ties` and `losses` count the networks in which the value is
+    shown to be better, not shown to differ, or shown to be worse. `rank` is its mean rank; `unfinished` counts the
+    networks in which a run did not finish. `base` and `measure` as in `compare`. Raises MetricError.
+    """
+    by, base, of = _chosen(result, by, base, measure)
+    blocks = [networks] if isinstance(networks, str) else networks
+    return over_networks(result.points, result.axes, by, base, blocks, of)
 
 
 def load(directory: Path | str) -> Recording | StoredSweep:
@@ -200,6 +208,26 @@ def _found(target: Target) -> tuple[str, Scenario, Sequence[Path]]:
         listed = ", ".join(f"{lab_name}/{each.name}" for each in lab.runs)
         raise ScenarioError(f"lab '{lab_name}' has several runs; name one of {listed}")
     return target, lab.scenario(run_name), ()
+
+
+def _chosen(
+    result: Result | StoredSweep, by: str | None, base: str | None, measure: str | Sequence[str] | None
+) -> tuple[str, str, dict[str, list[str]]]:
+    """The axis that is compared, its base, and the measures of each application."""
+    names = [axis.name for axis in result.axes if axis.name != SEED]
+    if by is None:
+        if len(names) != 1:
+            raise MetricError(f"name the axis to compare with by=: {', '.join(names) or 'only the seed varies'}")
+        by = names[0]
+    if by not in names:
+        raise UnknownName.of("axis", by, names)
+    (axis,) = (axis for axis in result.axes if axis.name == by)
+    if base is None:
+        base = axis.labels[0]
+    if base not in axis.labels:
+        raise UnknownName.of(f"value of {by}", base, axis.labels)
+    chosen = [_measure(each) for each in ([measure] if isinstance(measure, str) else measure or ())]
+    return by, base, {each["name"]: chosen or telling(each) for each in result.applications}
 
 
 def _measure(name: str) -> str:

@@ -49,6 +49,14 @@ def compare(
         list[str] | None,
         typer.Option("--measure", metavar="NAME", help="With --by: only this measure (repeatable), such as goodput."),
     ] = None,
+    networks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--networks",
+            metavar="AXIS",
+            help="With --by: the axes whose points are networks (repeatable); one table over all of them.",
+        ),
+    ] = None,
     names: Annotated[
         str | None,
         typer.Option(
@@ -72,6 +80,8 @@ def compare(
 
     With --by: every value with every seed, with the differences within seeds, intervals and p-values.
 
+    With --networks besides: each value over many networks, as ratios, wins and ranks.
+
     Without it: on several engines, side by side.
 
     With --all: the scenarios of the fidelity table on two engines. Exit code 1 means an unexplained difference.
@@ -91,6 +101,7 @@ def compare(
             base,
             seeds,
             measures,
+            networks,
             names,
             settings,
             seed,
@@ -100,7 +111,13 @@ def compare(
             directory,
             markdown,
         )
-    for option, given in {"--base": base, "--seeds": seeds, "--measure": measures, "--vary": axes}.items():
+    for option, given in {
+        "--base": base,
+        "--seeds": seeds,
+        "--measure": measures,
+        "--networks": networks,
+        "--vary": axes,
+    }.items():
         if given:
             raise InputError(f"{option} goes with --by")
     named = _ENGINES if names is None else names
@@ -179,6 +196,7 @@ def _paired(
     base: str | None,
     seeds: int | None,
     measures: list[str] | None,
+    networks: list[str] | None,
     engine: str | None,
     settings: list[str] | None,
     seed: int | None,
@@ -204,6 +222,7 @@ def _paired(
         base,
         seeds,
         measures or (),
+        networks or (),
         settings or (),
         runs or (),
         axes or (),

@@ -14,7 +14,7 @@ from polypath.cli import jobs, output, sweeps
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import InputError
 from polypath.cli.numbers import ONE_VALUE, agreement, estimated, percent, rounded
-from polypath.results import folder, layout, paired
+from polypath.results import across, folder, layout, paired
 from polypath.results.files import write_table
 from polypath.results.points import MEASURES, SEED, short, telling
 from polypath.scenario.vary import SEEDS, Axis
@@ -31,6 +31,7 @@ def run(
     base: str | None,
     seeds: int | None,
     measures: Sequence[str],
+    networks: Sequence[str],
     settings: Sequence[str],
     runs: Sequence[str],
     axes: Sequence[str],
@@ -47,6 +48,7 @@ def run(
     for job in todo:
         axis = _axis(job, name)
         paired.require_names(each.name for each in job.scenario.axes)
+        _require_networks(job, axis, networks)
         if base is not None and base not in axis.labels:
             hint = nearest(base, axis.labels)
             raise InputError(
@@ -63,19 +65,40 @@ def run(
         found = paired.over_pairs(result.points, result.axes, varied, against, of)
         seeds_run = next(len(axis.labels) for axis in result.axes if axis.name == SEED)
         labels = next(axis.labels for axis in result.axes if axis.name == varied)
-        _show(result.name, varied, against, found, labels, seeds_run)
+        over = across.across(result.points, result.axes, varied, against, networks, of) if networks else None
+        if over is None:
+            _show(result.name, varied, against, found, labels, seeds_run)
+        else:
+            _show_across(result.name, varied, against, over)
+            if 1 < seeds_run < (fewest := paired.pairs_needed(1)):
+                warn(f"{seeds_run} seeds can show no win or loss in a network; take --seeds {fewest} or more")
         code = max(code, sweeps.tell_of_failures(result))
         for measure in chosen:
             if measure not in found["measure"]:
                 warn(f"{result.name}: no connection has a figure {short(measure)}")
         sweeps.advise(result)
-        _tell_of_too_few_pairs(found, seeds_run)
+        if over is None:
+            _tell_of_too_few_pairs(found, seeds_run)
         if one.directory is not None:
             with output.figures_last(one.directory, "comparison"):
-                _save(one.directory, found)
+                _save(one.directory, {layout.PAIRED: found} | ({} if over is None else {layout.ACROSS: over}))
+                if over is not None:
+                    _draw_profiles(one.directory, result, varied, networks, over)
     if directory is not None:
         err.print(f"results in {directory}", markup=False)
     return code
+
+
+def _require_networks(job: jobs.Job, by: Axis, networks: Sequence[str]) -> None:
+    """Raises InputError for a network's axis that is none."""
+    own = [each.name for each in job.scenario.axes if each is not by and each.name not in (SEED, SEEDS)]
+    for network in networks:
+        if network not in own:
+            hint = nearest(network, own)
+            raise InputError(
+                f"--networks: {job.name} has no axis '{network}'; "
+                + (f"did you mean '{hint}'?" if hint else f"it has {', '.join(own) or 'none but the seed'}")
+            )
 
 
 def _measure(name: str) -> str:
@@ -254,8 +277,57 @@ def _tell_of_too_few_pairs(found: pl.DataFrame, seeds: int) -> None:
         )
 
 
-def _save(directory: Path, found: pl.DataFrame) -> None:
+def _save(directory: Path, tables: Mapping[str, pl.DataFrame]) -> None:
     with folder.claim(directory, folder.SWEEP) as held:
         staged = held.stage()
-        write_table(staged / layout.PAIRED, found)
+        for name, found in tables.items():
+            write_table(staged / name, found)
+        held.commit(keep=True)
+
+
+def _show_across(name: str, by: str, base: str, found: pl.DataFrame) -> None:
+    heading = by.split(",")[0].rpartition(".")[2]
+    networks = max(found["networks"].to_list(), default=0)
+    out.print(f"[bold]{escape(name)}[/bold]: {escape(by)} over {networks} networks, each against {escape(base)}")
+    for (connection, measure), group in found.group_by("connection", "measure", maintain_order=True):
+        known = MEASURES[str(measure)]
+        better = "more is better" if known.more_is_better else "less is better"
+        columns = (heading, "ratio", "wins", "ties", "losses", "rank", "unfinished")
+        shown = table(*columns, numbers=frozenset(columns[2:]), title=f"{connection}: {known.title}, {better}")
+        for row in group.iter_rows(named=True):
+            ratio = "" if row["ratio"] is None else f"{row['ratio']:.3f}"
+            interval = "" if row["low"] is None else f" ({row['low']:.3f} to {row['high']:.3f})"
+            counts = ["" if row[each] is None else str(row[each]) for each in ("wins", "ties", "losses")]
+            shown.add_row(escape(row["value"]), ratio + interval, *counts, f"{row['rank']:.2f}", str(row["unfinished"]))
+        out.print()
+        out.print(shown)
+        if (p_ranks := group.item(0, "p_ranks")) is not None:
+            out.print(f"all values rank alike: p = {_p(p_ranks)} (Friedman)", style="dim")
+        if (group["ratios"] < group["networks"]).any():
+            out.print(
+                "ratio: of the networks that have one; a run that did not finish has none, nor has a figure of 0",
+                style="dim",
+            )
+    out.print(
+        "ratio: geometric mean over networks (95 % interval over networks: bootstrap); wins, ties, losses: networks in "
+        "which the value is shown to be better, not shown to differ, or worse (each at 5 %, not corrected); "
+        "rank: 1 is the best",
+        style="dim",
+    )
+
+
+def _draw_profiles(directory: Path, result: Result, by: str, networks: Sequence[str], found: pl.DataFrame) -> None:
+    """A performance profile for each connection and measure."""
+    from matplotlib.figure import Figure
+
+    from polypath import plots
+
+    with folder.claim(directory, folder.SWEEP) as held:
+        staged = held.stage() / layout.PLOTS
+        staged.mkdir(parents=True, exist_ok=True)
+        for connection, measure in found.select("connection", "measure").unique(maintain_order=True).rows():
+            with plots.style():
+                figure = plots.profile(result, by, networks, measure, connection=connection).figure
+                assert isinstance(figure, Figure)
+                plots.write(figure, staged / f"profile-{connection}-{short(measure)}.png")
         held.commit(keep=True)

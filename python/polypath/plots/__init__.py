@@ -26,6 +26,7 @@ from polypath.plots.files import FORMATS, write
 from polypath.plots.lanes import lanes
 from polypath.plots.network import topology
 from polypath.plots.playing import player, quality
+from polypath.plots.profile import profile
 from polypath.plots.rates import rate
 from polypath.plots.requests import cdf, delays
 from polypath.plots.sequences import acks, beginning, sequence
@@ -153,6 +154,7 @@ __all__ = [
     "lanes",
     "measures",
     "player",
+    "profile",
     "quality",
     "rate",
     "rtt",

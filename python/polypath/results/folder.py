@@ -102,6 +102,7 @@ SWEEP = Kind(
         layout.POINTS,
         layout.STATISTICS,
         layout.PAIRED,
+        layout.ACROSS,
         layout.REPORT,
         *(f"{layout.PLOTS}/*.{form}" for form in layout.FIGURES),
     ),

@@ -28,6 +28,7 @@ INDEX = "sweep.json"
 POINTS = "points.parquet"
 STATISTICS = "statistics.parquet"
 PAIRED = "paired.parquet"
+ACROSS = "networks.parquet"
 #: What is known of its finished points; not a part of the result.
 JOURNAL = "points.jsonl"
 

@@ -298,7 +298,7 @@ def over_pairs(
     varied = varying(points, [*others, by])
     for key, group in points.group_by([*others, "connection"], maintain_order=True):
         for measure in measures[str(key[-1])]:
-            own = {label: _by_seed(group.filter(pl.col(by) == label), measure) for label in labels}
+            own = {label: by_seed(group.filter(pl.col(by) == label), measure) for label in labels}
             for label in labels:
                 common = [seed for seed in own[base] if seed in own[label]]
                 if not common:
@@ -368,7 +368,7 @@ def _columns(of: Comparison) -> dict[str, Any]:
     }
 
 
-def _by_seed(rows: pl.DataFrame, measure: str) -> dict[str, float | None]:
+def by_seed(rows: pl.DataFrame, measure: str) -> dict[str, float | None]:
     """The figure of each seed, None for a run that did not finish; a run that has no such figure is left out."""
     unfinished = MEASURES[measure].unfinished
     return {

@@ -41,6 +41,8 @@ class Measure:
     unfinished: Callable[[Mapping[str, Any]], bool] = lambda row: False
     #: What such a run counts as: more than any, and less than any where more is better.
     beyond: float = math.inf
+    #: Whether a larger figure is better.
+    more_is_better: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,13 +79,20 @@ def _is_video(row: Mapping[str, Any]) -> bool:
 
 
 MEASURES: Final[Mapping[str, Measure]] = {
-    "goodput_mbps": Measure("goodput", "Mbps", "Mbps"),
+    "goodput_mbps": Measure("goodput", "Mbps", "Mbps", more_is_better=True),
     "completion_s": Measure("completion time", "s", "time s", unfinished=lambda row: row["finished"] is False),
     "delay_median_s": Measure("median delay of the requests", "s", "delay ms", 1e-3, _asked),
     "delay_p95_s": Measure("95th percentile of the delay", "s", "95 % ms", 1e-3, _asked),
     "delay_p99_s": Measure("99th percentile of the delay", "s", "99 % ms", 1e-3, _asked),
     "unanswered": Measure("requests without an answer", "requests", "unanswered"),
-    "video_mbps": Measure("mean rate of the video shown", "Mbps", "video Mbps", unfinished=_is_video, beyond=-math.inf),
+    "video_mbps": Measure(
+        "mean rate of the video shown",
+        "Mbps",
+        "video Mbps",
+        unfinished=_is_video,
+        beyond=-math.inf,
+        more_is_better=True,
+    ),
     "startup_s": Measure("time to the first picture", "s", "startup s", unfinished=_is_video),
     "stalled_s": Measure("time that the picture stood still", "s", "stalled s", unfinished=_is_video),
     "page_load_s": Measure("load time of the page", "s", "page s", unfinished=_is_page),

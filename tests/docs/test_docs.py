@@ -18,7 +18,9 @@ from ..scripts import loaded
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 COMMAND = Path(sysconfig.get_path("scripts")) / "polypath"
-PAGES = [page for page in (ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("model/*.md"))) if page.exists()]
+PAGES = [
+    page for page in (ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("model/*.md"))) if page.exists()
+]
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 

@@ -82,7 +82,8 @@ This page is written by
 
 - A figure is the mean over the given number of runs.
 - Both engines run the same plans, but their random losses differ.
-- If one choice decides a whole figure, the runs differ in a size or a time. The means are then those of the distribution.
+- If one choice decides a whole figure, the runs differ in a size or a time. The means are then those of the
+  distribution.
 - Nothing is tuned for a scenario. A difference is reported as one, with its cause if known.
 - If neither engine has a figure, nothing is compared.
 - If only some runs have a figure, their number is compared, and the figures of those runs.
@@ -93,7 +94,8 @@ _NOQ = """# Fidelity: two endpoints of QUIC side by side
 How close Polypath's QUIC endpoint comes to noq-proto 1.4, an implementation of QUIC and Multipath QUIC by others.
 
 The same scenarios run twice in the simulator: once with Polypath's own endpoint on every host, once with noq-proto.
-Each endpoint of noq-proto runs in virtual time with real TLS and packets. The scenarios are in `python/polypath/fidelity`. This page is written by
+Each endpoint of noq-proto runs in virtual time with real TLS and packets.
+The scenarios are in `python/polypath/fidelity`. This page is written by
 
     polypath compare --all --engines sim,noq --markdown docs/fidelity-noq.md
 
@@ -101,7 +103,8 @@ Each endpoint of noq-proto runs in virtual time with real TLS and packets. The s
 - Both stacks use the same seeds, but random losses hit different packets.
 - Nothing is tuned for a scenario. A difference is reported as one, with its cause if known.
 - Congestion control is NewReno, and buffers are the same on both.
-- noq acknowledges on the open path of lowest id, here the fastest. Polypath's endpoint does so here (`ack_path = "fastest"`), not by default.
+- noq acknowledges on the open path of lowest id, here the fastest. Polypath's endpoint does so here
+  (`ack_path = "fastest"`), not by default.
 - A path held back by its pacer counts as full, as in noq (`waits_for_pacer = false`).
 
 [The model](model/noq.md) lists noq's other rules.

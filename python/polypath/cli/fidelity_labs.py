@@ -145,7 +145,8 @@ The kernel runs in virtual time. This page is written by
 
 - A sweep is compared at its first point.
 - A lab's own settings stay. A lab without a path manager gets `fullmesh`.
-- The kernel has neither lowest RTT first nor a slow start that counts acknowledgements. They become the kernel's own rules.
+- The kernel has neither lowest RTT first nor a slow start that counts acknowledgements. They become the kernel's own
+  rules.
 - A figure here is therefore not the lab's own, which is on [Validation](validation.md).
 - If chance decides a figure, the run is repeated with slightly different delays and start times, the same on both
   engines. The figure is then the mean with its standard error. `python/polypath/fidelity/labs.toml` lists these runs.

@@ -1,7 +1,7 @@
-"""Runs the tests that count on real time over and over: python assurance/steady.py [--runs 20] [--busy | --cpus 0.8]
+"""Repeats the tests that count on real time: python assurance/steady.py [--runs 20] [--busy | --cpus 0.8]
 
-`--busy` has a process spin beside them on each core, `--cpus` gives them that much of the machine's processors, in a
-cgroup of their own, which takes root. Says of each run what pytest said; the exit code is 1 if one failed.
+`--busy` runs a busy process beside them on each core. `--cpus` limits their share of the machine's processors, in
+their own cgroup, which needs root. The output has pytest's result of each run; the exit code is 1 if one failed.
 """
 
 from __future__ import annotations

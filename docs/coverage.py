@@ -1,9 +1,9 @@
-"""How often the intervals of polypath.results cover what they are of, on synthetic figures.
+"""How often the intervals of polypath.results cover the true value, on synthetic figures.
 
 python docs/coverage.py [REPETITIONS]      prints the table of docs/statistics.md
 
-A repetition draws the figures of so many seeds from a distribution whose mean or median is known, takes the interval
-as a sweep or a comparison does, and looks whether it covers. The draws are seeded.
+A repetition draws the figures of several seeds from a distribution with a known mean or median. It computes the
+interval as a sweep or a comparison does, and checks whether it covers that value. The draws are seeded.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ DIFFERENCES: Final[dict[str, tuple[Draw, float]]] = {
 
 
 def of_figures(draw: Draw, mean: float, seeds: int, repetitions: int) -> float:
-    """Of the interval in a sweep's table."""
+    """Coverage of the interval in a sweep's table."""
     rng, covered = np.random.Generator(np.random.PCG64(seeds)), 0
     for _ in range(repetitions):
         found = estimate([float(value) for value in draw(rng, seeds)])
@@ -67,7 +67,7 @@ def of_figures(draw: Draw, mean: float, seeds: int, repetitions: int) -> float:
 
 
 def of_adaptive(draw: Draw, mean: float, width: float, repetitions: int) -> tuple[float, float]:
-    """Of the interval of a place that takes seeds until it is a part of the mean; and the seeds on average."""
+    """Coverage of an interval that takes seeds until it is a part of the mean, and the mean number of seeds."""
     rng, covered, taken = np.random.Generator(np.random.PCG64(round(1000 * width))), 0, 0
     seeds = Seeds(LEAST_LEFT_OUT, MOST, {"goodput_mbps": Width(width, True)})
     for _ in range(repetitions):
@@ -87,7 +87,7 @@ def of_adaptive(draw: Draw, mean: float, width: float, repetitions: int) -> tupl
 
 
 def of_differences(draw: Draw, mean: float, seeds: int, repetitions: int) -> float:
-    """Of the interval of the mean difference."""
+    """Coverage of the interval of the mean difference."""
     rng, covered = np.random.Generator(np.random.PCG64(seeds)), 0
     for _ in range(repetitions):
         found = compare([float(value) for value in draw(rng, seeds)], [0.0] * seeds)
@@ -96,7 +96,7 @@ def of_differences(draw: Draw, mean: float, seeds: int, repetitions: int) -> flo
 
 
 def of_censored(seeds: int, repetitions: int) -> float:
-    """Of the interval of the median difference, where a run in ten does not finish."""
+    """Coverage of the interval of the median difference, if one run in ten does not finish."""
     rng, covered, counted = np.random.Generator(np.random.PCG64(seeds)), 0, 0
     median = 10 * math.log(2)
     end = 10 * math.log(10)  # a time in ten is beyond

@@ -117,7 +117,7 @@ def _fields(node: Node) -> list[str]:
 
 
 def _values(node: Node) -> Iterator[str]:
-    """What a schema allows, alternative by alternative; an absent value goes without saying."""
+    """The values that a schema allows, alternative by alternative, without the absent value."""
     if "$ref" in node:
         name = node["$ref"].rsplit("/", 1)[-1]
         yield f"[{name}](#{name.lower()})"

@@ -1,7 +1,7 @@
 """What ripl_random.py, ripl_hashed.py and ripl_spanning_tree.py have in common: the reactive mode of RipL-POX.
 
-Switches are found by frames of LLDP that each sends to its neighbours, hosts by what they send. A flow's first packet
-comes here, and every switch of its path is told. When a link fails all is asked about anew.
+Switches are found by LLDP frames to their neighbours, and hosts by their packets. A flow's first packet
+comes here, and every switch of its path gets an entry. After a link fails, all flows are requested again.
 """
 
 from collections import deque

@@ -1,8 +1,9 @@
 """Random scenarios on the simulator and on the kernel: every byte on both, and how their times compare.
 
 usage: python -m assurance.beside [--count N] [--first K] [--kept FOLDER] [--out PAGE]
-Goes on where it stopped, if the program and the kernel are the same. Exit code 1 if a run failed, the engines delivered
-other bytes, or times are apart by more than chance, without a cause in known.toml.
+
+It continues where it stopped if the program and the kernel are the same. The exit code is 1 without a cause in
+known.toml for a failed run, for other bytes, or for times that differ by more than chance.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Again:
 
     @property
     def p(self) -> float:
-        """Of Mann and Whitney's test over all ways to deal the runs out, two-sided."""
+        """The two-sided p-value of Mann and Whitney's test over all permutations of the runs."""
         from scipy.stats import PermutationMethod, mannwhitneyu
 
         sim, linux = (_ranked(self.times[name]) for name in ENGINES)

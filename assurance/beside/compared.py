@@ -27,7 +27,7 @@ FAR: Final = 3.0
 
 @dataclass(frozen=True)
 class End:
-    """Of an application, on one engine."""
+    """How an application ended on one engine."""
 
     state: str
     client_received: int
@@ -37,7 +37,7 @@ class End:
 
 @dataclass(frozen=True)
 class Compared:
-    """Of an application, on both; or why the plan was refused or a run failed."""
+    """An application on both engines, or why the plan was refused or a run failed."""
 
     number: int
     application: str
@@ -64,7 +64,7 @@ class Compared:
 
     @property
     def ratio(self) -> float | None:
-        """Of the time that it took, simulator over kernel, where it was done on both."""
+        """The simulator's time over the kernel's, if the application finished on both."""
         if self.ends is None or not self.done:
             return None
         sim, linux = (self.ends[name].took_s for name in ENGINES)

@@ -54,7 +54,7 @@ def _stack(drawn: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
 
 
 def _loss(loss: dict[str, Any]) -> dict[str, Any]:
-    """Of a chain that moves with time, its mean."""
+    """The loss model; a chain that moves with time is replaced by its mean."""
     if loss["kind"] != "timed-gilbert-elliott":
         return loss
     good, bad = loss["good_time_ns"], loss["bad_time_ns"]

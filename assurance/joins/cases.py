@@ -1,7 +1,7 @@
 """The cases of `tools/testing/selftests/net/mptcp/mptcp_join.sh` (Linux 7.2) that are about the wire, in our words.
 
-What the script does by removing an endpoint is here an interface that goes down, whose address leaves with it; adding
-one is an interface that comes up. What it drops by netfilter, a dead link loses here.
+If the script removes or adds an endpoint, an interface goes down or up here, with its address. If netfilter drops
+packets in the script, a dead link loses them here.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Random scenarios under metamorphic relations: what a change that changes nothing changes.
+"""Random scenarios under metamorphic relations: a change without effect must change no result.
 
 usage: python -m assurance.metamorphic [--count N] [--first K] [--jobs J] [--kept FOLDER] [--out PAGE]
        python -m assurance.metamorphic --again FILE
-Goes on where it stopped, if the program is the same. A scenario that fails is kept in the folder, reduced, as
-RELATION-NUMBER.toml; --again tries such a file. Exit code 1 if a relation did not hold.
+
+It continues where it stopped if the program is the same. A scenario that fails is kept in the folder, reduced, as
+RELATION-NUMBER.toml; --again tries such a file. The exit code is 1 if a relation did not hold.
 """
 
 from __future__ import annotations

@@ -48,12 +48,12 @@ class Case:
 
     @cached_property
     def recording(self) -> Recording:
-        """Of the run, without segments unless the scenario asks for them."""
+        """The run's Recording, with segments only if the scenario requests them."""
         return polypath.run(self.plan)
 
     @cached_property
     def detailed(self) -> Recording:
-        """Of the run, with segments."""
+        """The run's Recording with segments."""
         return polypath.run(self.plan, segments=True)
 
     @property

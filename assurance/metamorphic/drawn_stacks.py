@@ -18,7 +18,7 @@ _OWN = frozenset({"mtu", "initial_window"})
 
 
 def stack(chance: Chance, net: Net, over: set[str]) -> dict[str, Any]:
-    """Of all hosts: a profile, algorithms, and a few other settings."""
+    """Settings of all hosts: a profile, algorithms, and a few others."""
     made: dict[str, Any] = {}
     if chance.happens(0.7):
         made["profile"] = chance.choice(list(registry.entries("profile")))

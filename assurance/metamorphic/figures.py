@@ -158,7 +158,7 @@ def iperf3_sums(case: Case, random: Random) -> None:
 
 
 def shares(figures: dict[str, Any]) -> list[float]:
-    """Of the subflows of a connection; none where its bytes are not counted by path."""
+    """The shares of a connection's subflows; none if its bytes are not counted by path."""
     told = [each["share"] for each in figures["subflows"]]
     known = [share for share in told if share is not None]
     require(len(known) in (0, len(told)), f"{figures['name']} has some shares alone")

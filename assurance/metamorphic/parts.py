@@ -30,8 +30,8 @@ _OF_NODES = ("switches", "switch_ends", "flow_setups", "bridge_ports", "bridge_e
 
 
 def _without(recording: Recording, links: Collection[str], hosts: Collection[str], nodes: int) -> dict[str, Any]:
-    """A run's tables without links and hosts that stand behind all others of their kind; raises Broken if there was
-    anything on one of the links. So many nodes stood before the routers."""
+    """A run's tables without links and hosts that were added behind all others. Raises Broken if one of the links
+    carried anything. `nodes` is the number of added nodes before the routers."""
     made = dict(recording.tables)
     ends = made["link_ends"]
     added = ends.filter(pl.col("name").is_in(list(links)))

@@ -113,7 +113,7 @@ def known_to_git() -> list[str]:
 
 
 def digests(package: Package, stage: Stage) -> tuple[str, str]:
-    """Of the package's code, and of all else that the stage tests it with."""
+    """Digests of the package's code, and of everything else that the stage tests it with."""
     code, tests = hashlib.sha256(), hashlib.sha256()
     for name in known_to_git():
         if name.startswith((package.folder, *stage.folders)):

@@ -1,7 +1,8 @@
 """Runs packetdrill's scripts against Polypath's endpoints and against the kernel of engine linux, and compares them.
 
 usage: run.py [--out FILE] [--jobs N] [--verbose] [PATTERN ...]
-Exit code 1 if a difference has no reason in reasons.toml and the kernel has not the same, or a reason no difference.
+
+The exit code is 1 if a difference without a reason in reasons.toml is not the kernel's too, or a reason is stale.
 """
 
 import argparse
@@ -23,7 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="write the table there")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="scripts at a time")
-    parser.add_argument("--verbose", action="store_true", help="show what packetdrill says")
+    parser.add_argument("--verbose", action="store_true", help="show packetdrill's messages")
     parser.add_argument("patterns", nargs="*", help="only these scripts, as mptcp/dss/*")
     given = parser.parse_args()
     for missing, makes in (

@@ -1,4 +1,4 @@
-"""packetdrill's scripts, the options that each is run with, and what can come of it."""
+"""packetdrill's scripts, the options of each, and the possible outcomes."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The page of the documentation: counts, every script, and what packetdrill says of those that the kernel fails."""
+"""The page of the documentation: counts, every script, and packetdrill's messages for those that the kernel fails."""
 
 import tomllib
 from collections import Counter
@@ -14,7 +14,7 @@ PLACES = ("both", "the kernel only", "the endpoints only", "neither")
 
 @dataclass(frozen=True)
 class Reason:
-    """Of reasons.toml."""
+    """An entry of reasons.toml."""
 
     scripts: Sequence[str]
     text: str
@@ -26,7 +26,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Pair:
-    """One script over one IP version: what came of it on the endpoints and on the kernel."""
+    """One script over one IP version: its outcomes on the endpoints and on the kernel."""
 
     ours: Result
     kernel: Result
@@ -39,7 +39,7 @@ class Pair:
 
     @property
     def why(self) -> str:
-        """The reason of a difference from the script; what is not supported is one by itself."""
+        """The reason of a difference from the script; a missing feature is a reason of its own."""
         if self.stated or not self.ours.differs:
             return self.stated if self.ours.differs else ""
         if self.ours.departs_as(self.kernel):
@@ -58,7 +58,7 @@ def reasons() -> list[Reason]:
 
 
 def stale(pairs: Iterable[Pair], stated: Iterable[Reason]) -> list[Reason]:
-    """Reasons of which no script is in need."""
+    """Reasons that no script needs."""
     ours = [it.ours for it in pairs if it.ours.differs]
     return [reason for reason in stated if not any(reason.covers(result) for result in ours)]
 

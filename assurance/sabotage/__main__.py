@@ -29,7 +29,7 @@ MODULES = (sweeps, cluster, live, hostile)
 
 @dataclass
 class Outcome:
-    """Of one kind."""
+    """The outcome of one kind."""
 
     name: str
     trials: int = 0

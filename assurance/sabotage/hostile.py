@@ -1,7 +1,7 @@
-"""Files that are damaged or meant to do harm, given to the command that reads such files.
+"""Damaged or malicious files, given to the command that reads such files.
 
-Each call ends by itself with 0, 1 or 2. It prints no traceback and no control character, names the file in what it
-refuses, changes and leaves nothing, and needs no more than its limits of time and memory.
+Each call ends with 0, 1 or 2, within its limits of time and memory. It prints no traceback and no control character,
+names the file in a refusal, and changes and leaves nothing.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def page(draw: random.Random, folder: Path) -> int:
 
 @cache
 def _captures() -> list[bytes]:
-    """Of a short run, both hosts."""
+    """Captures of a short run, of both hosts."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as place:

@@ -1,7 +1,7 @@
 """A sweep that is disturbed, once or several times, and then goes on: nothing of it is lost.
 
-After the last call with the same `--out` the results are those of a sweep that nobody disturbed, byte for byte but for
-times of computing. Points that were done are not computed again, and what the person keeps there stays as it is.
+After the last call with the same `--out` the results equal those of an undisturbed sweep, byte for byte, except
+computing times. Finished points are not computed again, and the person's own files are unchanged.
 """
 
 from __future__ import annotations

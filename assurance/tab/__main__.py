@@ -83,8 +83,8 @@ def text(found: Sequence[Recorded]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, metavar="PAGE", help="the documentation's page, which is written anew")
-    parser.add_argument("--count", type=int, help="of the presets so many; left out: all")
+    parser.add_argument("--out", type=Path, metavar="PAGE", help="the documentation's page to write")
+    parser.add_argument("--count", type=int, help="number of presets; left out: all")
     parser.add_argument("--first", type=int, default=0, help="from this one on, again from the first after the last")
     asked = parser.parse_args()
     every = presets()

@@ -3,7 +3,7 @@
     python benches/htsim/side_by_side.py HTSIM BINARY [--rounds 5] [--works W1 W3] [--out docs/performance.md]
 
 HTSIM is works.cpp, compiled and linked with libhtsim.a by the person who measures. BINARY is the example `work` of
-crates/lab in release mode. Of each work the smallest time of all rounds counts.
+crates/lab in release mode. The smallest time of all rounds counts for each work.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-//! A program exports nothing by itself; a page calls these.
+//! Names the functions that the page calls; a program exports nothing by default.
 
 const EXPORTS: [&str; 7] = [
     "input",

@@ -1,5 +1,5 @@
-//! What the readers of QUIC promise of arbitrary bytes, as functions that fuzz targets and tests call: they do not panic, and a receiver has no
-//! more than was sent.
+//! Guarantees of the readers of QUIC for arbitrary bytes, as functions for fuzz targets and tests. They do not panic,
+//! and a receiver has no more than was sent.
 
 use std::net::{Ipv4Addr, SocketAddr};
 

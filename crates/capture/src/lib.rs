@@ -1,9 +1,11 @@
 //! From captures of real traffic to a Recording: connections of TCP and Multipath TCP with their subflows, and of QUIC with their paths.
 //!
-//! Files are read twice. The first reading finds out who speaks with whom, which subflows belong together, and how near
-//! each place of capture was to either end; the second follows every segment at the place nearest to its sender and at
-//! the one nearest to its receiver. Where several interfaces turn out to be one place, the first reading is done again with
-//! them taken together. Memory grows with what is under way and with the tables, not with the files.
+//! Files are read twice. The first reading finds the connections, the subflows that belong together, and the distance
+//! of each place of capture to either end. The second follows every segment at the place nearest to its sender and at
+//! the one nearest to its receiver.
+//!
+//! If several interfaces turn out to be one place, the first reading is repeated with them as one. Memory grows with
+//! the packets under way and with the tables, not with the files.
 
 mod analysis;
 mod blocking;

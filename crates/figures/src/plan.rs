@@ -1,4 +1,4 @@
-//! What figures ask of a plan. Of a capture's, which the simulator could not run, it is there as well.
+//! The data that figures need of a plan. A capture's plan has it too, although the simulator could not run it.
 
 use serde::Deserialize;
 

@@ -6,8 +6,11 @@ are big-endian.
 Request: a kind (8 bits), a connection (32 bits), the time in nanoseconds (64 bits), and what the kind needs (see
 `Program.act`).
 
-Answer: the next deadline in nanoseconds, a result (64 bits each); datagrams, behind their number: address, port,
-length, bytes; events, behind their number: kind, two numbers, length, bytes; lines of a key log, behind their length.
+Answer, in this order:
+- the next deadline in nanoseconds and a result (64 bits each)
+- datagrams, behind their number: address, port, length, bytes
+- events, behind their number: kind, two numbers, length, bytes
+- lines of a key log, behind their length
 """
 
 import io

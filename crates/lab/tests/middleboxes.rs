@@ -1,5 +1,5 @@
-//! Middleboxes on one of two paths, or on the only one: what falls back, what survives without the path, what never notices
-//! (RFC 8684 sections 3.7 and 6).
+//! Middleboxes on one of two paths, or on the only one. A connection falls back, survives without the path, or never
+//! notices (RFC 8684 sections 3.7 and 6).
 
 #[allow(dead_code, reason = "each file of tests uses different parts")]
 mod common;

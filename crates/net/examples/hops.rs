@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release -p polypath-net --example hops -- [k] [milliseconds] [routes a host] [window]`
 //!
-//! Every host sends to one other host. An acknowledgement of 40 bytes answers each packet of 1500 bytes and lets the next one go;
-//! a dropped packet goes again 10 ms later, by timer. For instructions a hop, count those of two run lengths, with
-//! `valgrind --tool=cachegrind` or `perf stat -e instructions:u`, and divide the differences.
+//! Every host sends to one other host. An acknowledgement of 40 bytes answers each packet of 1500 bytes and releases
+//! the next one. A dropped packet is sent again 10 ms later, by timer. For instructions a hop, count those of two run
+//! lengths, with `valgrind --tool=cachegrind` or `perf stat -e instructions:u`, and divide the differences.
 
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr};

@@ -5,11 +5,18 @@
 //! concerns the owner, and a real-time owner uses [`Network::step_until`] and [`Network::drain_egress`] instead.
 //!
 //! # Model of one direction of a link
-//! A packet that enters a channel passes, in this order: link state, loss model, duplication, corruption, the draws for reordering
-//! and jitter, the queue discipline, serialisation at the rate (or a token bucket), propagation delay. Processing in nodes takes no
-//! time. Rates and byte limits count the IP length and the channel's overhead. In place of a rate a channel may follow a [`Trace`] of
-//! delivery opportunities, each for 1500 bytes and the overhead, or send over the air ([`WifiConfig`]): in turn with everybody on its
-//! medium, several packets at a time, those that fail again.
+//! A packet that enters a channel passes, in this order:
+//!
+//! - link state, loss model, duplication and corruption
+//! - the draws for reordering and jitter
+//! - the queue discipline
+//! - serialisation at the rate (or a token bucket), and propagation delay
+//!
+//! Processing in nodes takes no time. Rates and byte limits count the IP length and the channel's overhead.
+//!
+//! Instead of a rate, a channel may follow a [`Trace`] of delivery opportunities, each for 1500 bytes and the overhead.
+//! It may also send over the air ([`WifiConfig`]). It then takes turns with the other stations of its medium, sends
+//! several packets at a time, and repeats failed ones.
 //!
 //! # Determinism
 //! Pending events are ordered by (time, entity): scheduled changes, then channels by id, then timers by id. Every channel and

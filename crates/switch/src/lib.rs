@@ -1,5 +1,5 @@
-//! Switches whose output is decided by flow tables, after OpenFlow 1.3.5 (section numbers below are of that text), and the [`spanning_tree`]
-//! protocols, by which bridges agree on what their tables may say.
+//! Switches whose flow tables decide the output, after OpenFlow 1.3.5 (section numbers below are of that text). The
+//! [`spanning_tree`] protocols let bridges agree on the contents of their tables.
 //!
 //! A [`Fabric`] has all switches of a network and the ways that they give to packets. A [`Switch`] knows its tables, groups and ports, and no network: [`Switch::decide`] says where a packet with given header fields goes,
 //! and changes nothing; [`Switch::credit`] counts what was forwarded so. Whoever asks may therefore keep a decision for as long as

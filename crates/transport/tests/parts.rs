@@ -1,5 +1,5 @@
-//! The parts of `path` and `stream` under a transport that is neither TCP nor MPTCP: packets have numbers, each is acknowledged by its own,
-//! and what is lost goes again in a packet of another number, as in QUIC.
+//! The parts of `path` and `stream` under a transport that is neither TCP nor MPTCP. As in QUIC, packets have numbers
+//! and are acknowledged singly. Lost data is sent again in a packet with another number.
 
 use std::collections::{BTreeMap, VecDeque};
 

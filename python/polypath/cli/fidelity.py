@@ -94,8 +94,8 @@ _NOQ = """# Fidelity: two endpoints of QUIC side by side
 How close Polypath's QUIC endpoint comes to noq-proto 1.4, an implementation of QUIC and Multipath QUIC by others.
 
 The same scenarios run twice in the simulator: once with Polypath's own endpoint on every host, once with noq-proto.
-Each endpoint of noq-proto runs in virtual time with real TLS and packets. The scenarios are in
-`python/polypath/fidelity`. This page is written by
+Each endpoint of noq-proto runs in virtual time with real TLS and packets.
+The scenarios are in `python/polypath/fidelity`. This page is written by
 
     polypath compare --all --engines sim,noq --markdown docs/fidelity-noq.md
 

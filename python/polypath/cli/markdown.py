@@ -9,12 +9,13 @@ from polypath.results.expectations import Row
 
 _HEAD = """# Validation
 
-Every figure below is what `polypath check` measured with the scenarios, settings and seeds of the catalogue; the same
-command prints the same figures anywhere. A miss is reported as a miss, with its cause where it is known.
+How the labs' figures compare with the published ones.
 
-What every packet scheduler and every congestion controller does on six fixed networks of two paths is in
-[Behaviour](behaviour.md), and how the same runs come out on the upstream kernel in [Fidelity](fidelity.md) and
-[Fidelity: the labs beside the kernel](fidelity-labs.md).
+`polypath check` measured every figure below, with the scenarios, settings and seeds of the catalogue. The same
+command prints the same figures anywhere. A miss is reported as a miss, with its cause if known.
+
+[Behaviour](behaviour.md) has every packet scheduler and congestion control on six fixed networks of two paths.
+[Fidelity](fidelity.md) and [the labs beside the kernel](fidelity-labs.md) compare with the upstream kernel.
 """
 
 

@@ -100,7 +100,7 @@ def computed(
 
 
 def tell_of_failures(result: Result) -> int:
-    """Says why points have no result; BAD_INPUT where there is one."""
+    """Prints why points have no result, and returns BAD_INPUT if there are such points."""
     for point, message in result.failures:
         err.print(f"polypath: {result.name} at {point.title}: {message}", markup=False)
     return BAD_INPUT if result.failures else DONE

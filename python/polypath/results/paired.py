@@ -218,7 +218,7 @@ def _signed_rank(ranked: Sequence[float]) -> float:
 
 
 def _way(*tendencies: float) -> Verdict:
-    """Where a difference goes: what is told of it and what was tested may go different ways."""
+    """The direction of a difference; the reported and the tested one may differ."""
     ways = {each > 0 for each in tendencies if each}
     return "differs both ways" if len(ways) > 1 else "higher" if ways == {True} else "lower"
 

@@ -132,7 +132,7 @@ def _quantity(quantity: Quantity, text: str, name: str) -> str:
 
 
 def require_known(what: str, word: str) -> None:
-    """Raises ScenarioError, with the nearest one, for a word that `what` has not."""
+    """Raises ScenarioError, with the nearest known word, unless `word` is one of `what`."""
     known = choices(what)
     if word not in known:
         hint = nearest(word, known)

@@ -1,8 +1,12 @@
 //! Why a connection was not faster, by bytes: what the links that bound it could carry, what they carried, and why they idled.
 //!
-//! Of each end that sends, and each link that bounds it ([`cut`]), the time is divided among causes ([`cause`]). While the link sends, each
-//! packet says what for. While it idles, the cause is what held the end back, one path delay earlier ([`hold`]); of a window that is short it is what
-//! reduced it last ([`window`]). So the causes add up to what the link could have carried.
+//! For each sending end and each link that bounds it ([`cut`]), the time is divided among causes ([`cause`]).
+//!
+//! - While the link sends, each packet gives the cause.
+//! - While it idles, the cause is the one that held the end back, one path delay earlier ([`hold`]).
+//! - For a short window it is the last reduction of that window ([`window`]).
+//!
+//! The causes therefore add up to the link's capacity.
 
 mod alone;
 mod book;

@@ -1,5 +1,5 @@
-//! A web page: its objects are fetched as soon as those that they depend on have come, over several connections of HTTP/1.1, one object at a
-//! time on each, or each on a stream of its own over QUIC.
+//! A web page: each object is fetched once the objects that it depends on have arrived. HTTP/1.1 uses several
+//! connections with one object at a time. QUIC uses a stream for each object.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

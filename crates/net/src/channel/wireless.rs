@@ -1,4 +1,5 @@
-//! The path of a channel over the air: a queue, the frames that a station sends at a time and again, and the packets on their way.
+//! The path of a channel over the air: a queue, a station's frames and their retransmissions, and the packets under
+//! way.
 //!
 //! When it sends is up to the [medium](crate::wifi::Medium) that it shares.
 

@@ -1,5 +1,6 @@
-//! Proportional integral controller enhanced (PIE, RFC 8033), where it leaves a choice as Linux has it (net/sched/sch_pie.c): the delay
-//! is that of the packet which left last, and burst allowance is used up by the time between departures.
+//! Proportional integral controller enhanced (PIE, RFC 8033). Where the RFC leaves a choice, it follows Linux
+//! (net/sched/sch_pie.c). The delay is that of the last packet to leave, and the time between departures uses up the
+//! burst allowance.
 
 use rand_pcg::Pcg64Mcg;
 

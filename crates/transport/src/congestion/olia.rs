@@ -1,7 +1,8 @@
 //! Opportunistic linked increases (draft-khalili-mptcp-congestion-control-05).
 //!
-//! The draft leaves slow start as TCP has it (RFC 5681: below ssthresh), and so does the kernel's file. So what a negative alpha takes off a
-//! window that stands at its threshold, the next acknowledgement gives back; only what was gained since the last loss can be taken.
+//! The draft does not change TCP's slow start (RFC 5681: below ssthresh), and neither does the kernel's file. If a
+//! negative alpha reduces a window at its threshold, the next acknowledgement therefore restores it. A negative alpha
+//! can take only the gain since the last loss.
 
 use super::linked::{self, Credit};
 use super::{Ack, CongestionControl, reno, slow_start};

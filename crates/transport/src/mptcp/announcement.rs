@@ -1,4 +1,4 @@
-//! An address that the peer is told of (RFC 8684 section 3.4.1), and one that it is told is gone (section 3.4.2).
+//! Announced addresses (RFC 8684 section 3.4.1) and withdrawn ones (section 3.4.2).
 
 use std::net::IpAddr;
 

@@ -1,9 +1,11 @@
 //! Upstream Linux's retransmission at connection level: one timer, an idle subflow that repeats the head, and stale subflows.
 //!
-//! A subflow's own timeout changes nothing here. When no data ACK came for as long as the longest pending timer of the subflows,
-//! one that has nothing in flight repeats the first fragment. Each such period in which a subflow with data in flight heard nothing
-//! counts against it; after [`Config::stale_loss_cnt`] of them it is stale, takes no data until it hears its peer again, and everything in
-//! flight is scheduled anew (Linux net/mptcp/protocol.c `__mptcp_retrans`, net/mptcp/pm.c `mptcp_pm_chk_stale`).
+//! A subflow's own timeout changes nothing here. If no data ACK arrives during the longest pending timer of the
+//! subflows, a subflow with nothing in flight repeats the first fragment.
+//!
+//! Each such period counts against a subflow that has data in flight and hears nothing. After
+//! [`Config::stale_loss_cnt`] periods it is stale. It takes no data until it hears its peer again, and everything in
+//! flight is scheduled again (Linux net/mptcp/protocol.c `__mptcp_retrans`, net/mptcp/pm.c `mptcp_pm_chk_stale`).
 
 use super::connection::Connection;
 use super::data_timer::SHORTEST;

@@ -1,5 +1,6 @@
-//! The search for a path's MTU by a sender that gets no reports (RFC 4821): a packet of another length is sent among the others, and
-//! whether it alone is lost tells. Bounds and times are Linux's (`tcp_mtup_init`, `tcp_mtu_probe`, `tcp_mtu_probing`).
+//! The search for a path's MTU by a sender without reports (RFC 4821). It sends a packet of another length among the
+//! others; the length is too large if only this packet is lost. Bounds and times are Linux's (`tcp_mtup_init`,
+//! `tcp_mtu_probe`, `tcp_mtu_probing`).
 
 use crate::{MILLISECOND, NEVER, Nanos, SECOND};
 

@@ -1,8 +1,8 @@
 //! Head-of-line blocking: how long data waited for what comes before it, and for what.
 //!
-//! Data waits at two levels. Inside a subflow it waits behind a hole in the subflow's sequence space; in sequence on its subflow, it may
-//! wait at the level of the connection for bytes that another subflow carries. Which of the reasons it was is known when the hole is
-//! filled: by the segment that brings the missing bytes.
+//! Data waits at two levels. Inside a subflow it waits behind a hole in the subflow's sequence space. In sequence on
+//! its subflow, it may wait at the connection's level for bytes on another subflow. The segment that brings the missing
+//! bytes shows the reason.
 
 use crate::{Nanos, Purpose};
 

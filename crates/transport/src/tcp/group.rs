@@ -1,6 +1,6 @@
-//! How upstream Linux groups segments: one buffer leaves as several segments, whose last is pushed, and one that would hold fewer than it
-//! might waits for the next acknowledgement if that is near (net/ipv4/tcp_output.c `tcp_write_xmit`, `tcp_tso_should_defer`,
-//! `__tcp_transmit_skb`).
+//! How upstream Linux groups segments. One buffer leaves as several segments, and the last is pushed. A buffer that
+//! could hold more waits for the next acknowledgement if that is near (net/ipv4/tcp_output.c `tcp_write_xmit`,
+//! `tcp_tso_should_defer`, `__tcp_transmit_skb`).
 
 use super::{Chunk, FinState, Push, Socket};
 use crate::linux::send_memory;

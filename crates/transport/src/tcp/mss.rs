@@ -1,5 +1,5 @@
-//! How long a segment may be: what both ends and the path take, and in the kernels no more than half of the largest window that the peer
-//! offered, or all of a very small one (`tcp_sync_mss`, `tcp_bound_to_half_wnd`).
+//! The maximum length of a segment: the limits of both ends and of the path. In the kernels it is also at most half of
+//! the peer's largest window, or all of a very small one (`tcp_sync_mss`, `tcp_bound_to_half_wnd`).
 
 use super::{SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION};
 use crate::path::Path;

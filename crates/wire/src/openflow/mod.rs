@@ -1,7 +1,7 @@
 //! OpenFlow 1.3.5, wire protocol 4 (section numbers in this module are of that text): the messages between a switch and its controller.
 //!
-//! What a switch does not support is refused by the parser with the error that the specification names for it, as bytes that are malformed
-//! are: see [`Fault`].
+//! The parser refuses unsupported messages and malformed bytes with the error that the specification names: see
+//! [`Fault`].
 
 mod action;
 mod code;

@@ -313,7 +313,7 @@ class Tables:
             self.rows["subflow_ends"].append(row)
 
     def _asked(self, settings: Mapping[str, Any], subflow: _Subflow) -> bool:
-        """Whether a subflow that was not established asked to be a backup: by MP_JOIN, which the first has not."""
+        """Whether a subflow that was not established asked by MP_JOIN to be a backup; the first has no MP_JOIN."""
         interfaces = self.nodes[settings["client"]]["interfaces"]
         return subflow.number > 0 and any(
             each["backup"] for each in interfaces if subflow.client[0] in each["addresses"]

@@ -1,5 +1,5 @@
-//! Who takes the packets of a conversation: by the node where they arrive, its address and port, and those of the sender (RFC 9293
-//! section 3.3.1).
+//! The receiver of a conversation's packets. The key is the node, its address and port, and the sender's address and
+//! port (RFC 9293 section 3.3.1).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

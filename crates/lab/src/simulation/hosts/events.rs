@@ -1,4 +1,4 @@
-//! Scheduled changes that a host is told of.
+//! Scheduled changes that a host learns of.
 
 use std::net::IpAddr;
 

@@ -1,9 +1,11 @@
 //! Who takes a flow's first packets: a connection, a listener, or nobody.
 //!
-//! A host listens for all of the run where an application's server does. What each application's own client opens is its server's
-//! connection. Others are extra: a join that lost its option on the way, or the client's SYN once more from another address or port,
-//! behind a NAT that forgot. They are answered like any (RFC 9293 section 3.10.7.2); the first that completes its handshake is the
-//! application's, and one too many is closed.
+//! A host listens during the whole run at the port of an application's server. The connection that an application's
+//! client opens belongs to its server. Others are extra: a join that lost its option, or the client's SYN from another
+//! address or port, behind a NAT that forgot it.
+//!
+//! All are answered alike (RFC 9293 section 3.10.7.2). The first to complete its handshake is the application's, and
+//! surplus ones are closed.
 
 use std::net::IpAddr;
 

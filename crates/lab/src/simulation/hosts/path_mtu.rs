@@ -1,5 +1,5 @@
-//! Packets that are longer than a link's MTU: the router before it tells the sender, whose host
-//! remembers what it was told of a destination (Linux's route exceptions, which last ten minutes there and for the run here).
+//! Packets longer than a link's MTU. The router before the link reports to the sender, whose host remembers the MTU of
+//! that destination. These are Linux's route exceptions, which last ten minutes there and for the run here.
 
 use polypath_net::Packet;
 use polypath_wire::quic::ConnectionId;

@@ -1,5 +1,5 @@
-//! Segments that no connection of their host takes: it answers with a reset (RFC 9293 section 3.10.7.1), to an MP_JOIN with the reason
-//! (RFC 8684 section 3.2, Linux `tcp_v4_send_reset` and `subflow_check_req`).
+//! Segments that belong to no connection of their host. The host answers with a reset (RFC 9293 section 3.10.7.1). For
+//! an MP_JOIN the reset has the reason (RFC 8684 section 3.2, Linux `tcp_v4_send_reset` and `subflow_check_req`).
 
 use polypath_transport::{Counters, Mib, Purpose, Segment, tcp};
 use polypath_wire::mptcp::{MptcpOption, ResetReason};

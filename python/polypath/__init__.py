@@ -82,15 +82,13 @@ def run(
 ) -> Recording:
     """Runs a scenario; with `captures`, pcapng files go to `directory`.
 
-    With `qlogs`, a new or empty folder, a qlog of each side of each connection of QUIC goes there. With `segments`, the
-    table of segments is recorded, which time-sequence graphs need; with `account`, an account is kept of why
-    connections were not faster (docs/explain.md). `progress` is called with the simulated time and the time at
-    which the run ends at the latest, in ns; left out, a notebook shows a bar.
+    `seed` replaces the scenario's own; a plan has its seed. `qlogs` is a new or empty folder for a qlog of each side of
+    each QUIC connection. `segments` records the table of segments, which time-sequence graphs need. `account` keeps an
+    account of why connections were not faster (docs/explain.md). `progress` is called with the simulated time and the
+    latest end of the run, in ns; by default, a notebook shows a bar.
 
-    `seed` takes the place of the scenario's own; a plan has its seed.
-
-    Raises ScenarioError for a scenario that has no plan, or a plan and a seed, EngineError where the engine cannot run
-    it, or captures have no directory.
+    Raises ScenarioError for a scenario without a plan, or for a plan together with a seed. Raises EngineError if the
+    engine cannot run it, or if captures have no directory.
     """
     from polypath.engines import EngineError, Options, get, require_captures
     from polypath.progress import of_run

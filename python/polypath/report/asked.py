@@ -90,10 +90,10 @@ def _ends(sent: Sequence[int], delays: Sequence[int | None]) -> list[int | None]
 def _sampled(
     recording: Recording, of: Connection, lanes: Sequence[Subflow], sent: Sequence[int], delays: Sequence[int | None]
 ) -> list[list[int] | None] | None:
-    """The bytes of each answer by subflow, as the client received them; None where no samples tell of any.
+    """The bytes of each answer by subflow, as the client received them; None without samples.
 
-    Exact: between a sample after the answer before and up to the request, and one after the answer and up to the next
-    request, nothing else is on the way, unless a copy of the answer before comes late.
+    The figures are exact if one sample lies between the previous answer and the request, and one between the answer and
+    the next request. No other data is in flight then, except a late copy of the previous answer.
     """
     ends = _ends(sent, delays)
     if of.id is None or of.over_quic or ends is None:  # of a path whole packets are counted, ACKs, too

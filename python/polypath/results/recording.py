@@ -125,7 +125,7 @@ class Recording:
     def save(self, directory: Path | str) -> None:
         """Writes manifest, plan and tables into a folder that is new, empty, or holds the result of a run.
 
-        That result is replaced as a whole, or, where writing fails, not at all. Raises OutputError.
+        The old result is replaced as a whole, or not at all if writing fails. Raises OutputError.
         """
         with folder.claim(Path(directory), folder.RUN) as held:
             self.write(held.stage())

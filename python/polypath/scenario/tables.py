@@ -92,7 +92,7 @@ def described_interfaces(tables: Tables) -> dict[str, dict[str, Interface]]:
 
 
 def split_end(end: str) -> tuple[str, str | None]:
-    """A link's end as written: its node, and its interface if that is said."""
+    """A link's end as written: its node, and its interface if given."""
     node, colon, interface = end.partition(":")
     return node, interface if colon else None
 

@@ -379,8 +379,13 @@ AnyEntry = Annotated[Application | Command, OneOf(Application, Command)]
 
 
 class Event(Model):
-    """A change at a time: of a link (rate, delay, loss, queue, up), of a host's interface (up, backup, fullmesh,
-    migrate_to), of a host (flush_endpoints), or of a router or switch (up)."""
+    """A change at a time: of a link, an interface, a host or a node.
+
+    - A link has rate, delay, loss, queue and up.
+    - A host's interface has up, backup, fullmesh and migrate_to.
+    - A host has flush_endpoints.
+    - A router or switch has up.
+    """
 
     at: Time
     """When."""

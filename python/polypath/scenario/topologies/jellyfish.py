@@ -71,9 +71,11 @@ class Jellyfish(Topology):
 
 
 class _Growing:
-    """Joins pairs of switches with free ports as long as there are any. A switch that is left with two ports takes a
-    link between two others apart and goes between them, as the source does; two switches that are left with one each
-    and are neighbours do so together."""
+    """Joins pairs of switches with free ports as long as there are any.
+
+    A switch left with two ports is inserted into a link between two others, as in the source. Two neighbouring switches
+    left with one port each do so together.
+    """
 
     def __init__(self, switches: int, degree: int, stream: str) -> None:
         self._free = dict.fromkeys(range(switches), degree)

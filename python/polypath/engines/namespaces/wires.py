@@ -98,7 +98,7 @@ class Netem:
         """The longest packet that the far end of an interface accepts; longer ones are lost on a link without ICMP.
 
         Otherwise this is the longest packet that any host sends, and no more. A larger value would switch disciplines
-        off. codel, fq_codel and pie drop nothing from a queue of one or two packets of the device's MTU (`psched_mtu`).
+        off. codel, fq_codel and pie drop nothing from a queue of one or two packets of the MTU (`psched_mtu`).
         """
         vanishes = channel["mtu"] is not None and not channel["icmp"]
         return channel["mtu"] - _GRACE if vanishes else min(self._packet - shaping.ETHERNET, LARGEST_MTU)

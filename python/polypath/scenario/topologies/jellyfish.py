@@ -21,11 +21,11 @@ class Jellyfish(Topology):
     switches: int = Field(default=20, ge=2, le=2000)
     """Switches."""
     degree: int = Field(default=4, ge=1, le=64)
-    """Links of a switch to others; one switch has one less where switches times degree is odd."""
+    """Links of a switch to others; if switches times degree is odd, one switch has one less."""
     hosts: int = Field(default=1, ge=1, le=256)
     """Hosts at each switch."""
     seed: int = Field(default=1, ge=0, lt=2**63)
-    """From which the graph is drawn; not the scenario's seed, so that all seeds of a sweep have the same network."""
+    """Seed of the graph. It differs from the scenario's seed, so all seeds of a sweep have the same network."""
 
     @model_validator(mode="after")
     def _degree(self) -> Jellyfish:

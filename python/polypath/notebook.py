@@ -126,7 +126,7 @@ def of_sweep(sweep: Sweep) -> str:
 
 
 def _plan(scenario: Scenario) -> Plan:
-    """Of a scenario that varies something that of its first point."""
+    """The plan; for a scenario that varies settings, the plan of its first point."""
     return (scenario.at([axis.values[0] for axis in scenario.axes]) if scenario.axes else scenario).plan()
 
 

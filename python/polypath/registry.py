@@ -93,7 +93,7 @@ class Parameter:
 
     @property
     def measure(self) -> str:
-        """What it is, for people: whether it may be nothing goes without saying."""
+        """Its kind of value, for people; the text leaves out that it may be empty."""
         return {"period": "time", "depth": "size"}.get(self.kind, self.kind)
 
     def written(self, value: Any) -> Any:

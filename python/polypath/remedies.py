@@ -71,7 +71,7 @@ def has_remedy(case: Case) -> bool:
 
 
 def verify(recording: Recording, connection: Connection, found: Sequence[Case]) -> Iterator[Trial]:
-    """Runs again without each of these causes. Of several ways to take one away the best counts. Raises EngineError."""
+    """Runs again without each of these causes. If there are several remedies, the best counts. Raises EngineError."""
     where = _Where(connection.application, connection.sender)
     for case in found:
         best: Trial | None = None
@@ -103,7 +103,7 @@ def _rate(of: Connection) -> float:
 
 
 def _stacks(data: _Data, where: _Where) -> Iterator[_Data]:
-    """Of both ends."""
+    """The stacks of both ends."""
     application = data["applications"][where.application]
     for side in ("client", "server"):
         yield application.get(f"{side}_stack") or data["nodes"][application[side]]["stack"]

@@ -1,8 +1,8 @@
 """Quantities with their units: "20 Mbps", "40 ms", "80 packets", "1 MB", "1 %".
 
-Text is read and written exactly: a quantity is a whole number of its base unit (bit/s, ns, bytes, packets), or for a
-share the nearest double to the decimal fraction, and what is written reads back to the same value.
-Prefixes are those of the SI; KiB, MiB and GiB are powers of 1024 (IEC 80000-13).
+Text is read and written exactly. A quantity is a whole number of its base unit (bit/s, ns, bytes, packets). A share is
+the nearest double to the decimal fraction. Written text reads back to the same value. Prefixes are those of the SI;
+KiB, MiB and GiB are powers of 1024 (IEC 80000-13).
 """
 
 from __future__ import annotations

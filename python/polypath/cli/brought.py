@@ -1,7 +1,7 @@
-"""What a scenario's file brings along and reaches for: code that a run executes, and files outside of its folder.
+"""The code that a scenario's file makes a run execute, and the files that it names outside of its folder.
 
-A run tells of both on standard error: of code once for each content, as editors do of a folder that is new to them; of
-files outside each time. Nobody is asked, and nothing else is written.
+A run reports both on standard error: code once per content, as editors do for a new folder, and outside files each
+time. There is no prompt, and nothing else is written.
 """
 
 from __future__ import annotations

@@ -39,9 +39,10 @@ def export(
 ) -> None:
     """Write a result in the format of another tool.
 
-    csv writes every table. iperf3 writes a transfer as the JSON of `iperf3 -J`. xplot writes time-sequence graphs like
-    tcptrace's, for a run with `--plot`. netanim writes an animation for ns-3's NetAnim, for a run with `--pcap links`.
-    qvis writes qlogs that qvis loads, for a run with `--qlog`.
+    Format csv has every table. Format iperf3 has a transfer as the JSON of `iperf3 -J`.
+
+    Format xplot has time-sequence graphs like tcptrace's, for a run with `--plot`. Format netanim has an animation for
+    ns-3's NetAnim, for a run with `--pcap links`. Format qvis has qlogs that qvis loads, for a run with `--qlog`.
 
     Examples: `polypath export csv results/mptcp --out tables`,
     `polypath export iperf3 results/mptcp --out mptcp.json`.

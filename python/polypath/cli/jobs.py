@@ -145,8 +145,9 @@ def of_lab(
     alone: bool = True,
     later: bool = False,
 ) -> list[Job]:
-    """A lab's runs, or those chosen. Raises InputError for a run that the lab has not, and where none of its
-    applications are to run `alone`."""
+    """A lab's runs, or those chosen. Raises InputError for a run that the lab does not define, and if none of its
+    applications are to run `alone`.
+    """
     several = len(lab.runs) > 1
     jobs = []
     for run in runs_of(lab, chosen):
@@ -157,7 +158,7 @@ def of_lab(
 
 
 def runs_of(lab: labs.Lab, chosen: Sequence[str]) -> list[labs.LabRun]:
-    """A lab's runs, or those chosen, in the lab's order. Raises InputError for a run that the lab has not."""
+    """A lab's runs, or those chosen, in the lab's order. Raises InputError for a run that the lab does not define."""
     known = [run.name for run in lab.runs]
     for name in chosen:
         if name not in known:

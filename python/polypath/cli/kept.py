@@ -1,4 +1,4 @@
-"""The runs of an engine, kept in a folder, so that a comparison can be taken anew without them."""
+"""The runs of an engine, kept in a folder, so that a comparison can be repeated without them."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def new(
 
 
 def _with(wanted: Wanted, key: str, value: str) -> Wanted:
-    """With one thing as it was written. Raises ScenarioError."""
+    """A copy with one value replaced by the text given. Raises ScenarioError."""
     made: Any = value.strip()
     if key == "paths":
         made = parsed_paths(value)

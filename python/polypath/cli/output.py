@@ -26,7 +26,9 @@ def save(recording: Recording, scenario_toml: str | None, held: Folder, staged: 
 
 @contextmanager
 def figures_last(directory: Path, what: str = "figures") -> Iterator[None]:
-    """Figures come last, or a comparison: whatever stops that, the rest of the result is there, which is said."""
+    """Draws figures, or a comparison, last. If that is interrupted, a message says that the rest of the result is
+    complete.
+    """
     try:
         yield
     except KeyboardInterrupt:

@@ -191,7 +191,7 @@ def told(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _figure(row: Mapping[str, Any], size: float) -> str:
-    """What the label comes to by itself: the mean, or the median where some did not finish."""
+    """The figure of a single label: the mean, or the median if some runs did not finish."""
     if row["unfinished"]:
         done = f"{row['pairs'] - row['unfinished']} of {row['pairs']} done"
         return done if row["median"] is None else f"{rounded(row['median'] / size)}, {done}"

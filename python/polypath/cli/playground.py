@@ -1,4 +1,4 @@
-"""polypath playground: labs and scenarios as a page that simulates by itself."""
+"""polypath playground: labs and scenarios as a page that contains the simulator."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def _place(targets: Sequence[str], folders: Sequence[Path], out: Path | None) ->
 
 
 def _require_free(path: Path) -> None:
-    """Raises InputError where a file would be lost that is not a page as it was written."""
+    """Raises InputError if the file exists and is not an unchanged report page."""
     if path.is_symlink() or (path.exists() and not is_unchanged(path)):
         raise InputError(f"{path} exists and is not an unchanged report; name another file with --out, or remove it")
 

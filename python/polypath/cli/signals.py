@@ -75,8 +75,9 @@ def lost() -> Callable[[], None]:
 
 @contextmanager
 def unwrapped() -> Iterator[None]:
-    """Raises the interrupt of a signal where compiled code has made an error of its own of it, as pydantic does of
-    whatever its serialisers raise."""
+    """Raises the interrupt of a signal that compiled code wrapped in its own error. pydantic does so with every
+    exception of a serialiser.
+    """
     before = _received.count
     try:
         yield

@@ -122,8 +122,9 @@ def advise(result: Result) -> None:
 
 
 def show(result: Result | StoredSweep) -> None:
-    """Prints a sweep: a row for each place and connection, with the interval of the mean where there are seeds; of many
-    connections the least, the median and the most."""
+    """Prints a sweep: a row per place and connection, with the interval of the mean if there are seeds. Many
+    connections are shown as the least, the median and the greatest.
+    """
     axes = [axis for axis in result.axes if axis.name != SEED]
     statistics = result.statistics
     measures = [name for name in MEASURES if name in statistics["measure"] and _says_something(statistics, name)]
@@ -238,8 +239,9 @@ def _explain(statistics: pl.DataFrame) -> None:
 
 
 def _says_something(statistics: pl.DataFrame, measure: str) -> bool:
-    """Whether a measure has values other than zero, or is all that is to be told of a connection; otherwise, as bytes
-    of which there are none anywhere, it is left out."""
+    """Whether a measure has values other than zero, or is the only figure of a connection. Otherwise it is left out,
+    such as bytes that are zero everywhere.
+    """
     own = statistics.filter(pl.col("measure") == measure)
     if (own["mean"] != 0).any() or (own["unfinished"] > 0).any():
         return True

@@ -96,7 +96,7 @@ def _require_runnable(job: jobs.Job) -> None:
 
 
 def _warnings(job: jobs.Job) -> list[str]:
-    """Of files outside, of its axes, and what is doubtful at every point."""
+    """Warnings about outside files, about its axes, and about doubtful settings that hold at every point."""
     reads = None if job.brought is None else job.brought.reads()
     found: list[str] | None = None
     for point in job.points:

@@ -61,8 +61,9 @@ class Executable:
 
 
 def require_own(path: Path, root: Path, remedy: str) -> None:
-    """Raises Untrusted where another user could have put a file or folder there, or a folder on its way from `root`, or
-    one of the links in their place. Raises OSError."""
+    """Raises Untrusted if another user could have put a file or folder there, on the way from `root`, or in place of a
+    link. Raises OSError.
+    """
     for each in (path, *path.parents):
         _require_owner(each, each.lstat(), remedy)
         _judge(each, each.stat(), remedy)

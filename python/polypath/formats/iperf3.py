@@ -45,10 +45,9 @@ def to_json(found: Mapping[str, Any]) -> str:
 
 
 def document(recording: Recording, application: str | None = None) -> dict[str, Any]:
-    """What `iperf3 -J` prints at the client. Of several applications `application` names the one.
+    """The output of `iperf3 -J` at the client. If there are several applications, `application` names one.
 
-    Connections side by side (`count`) are streams of one test, under the name that their application has. Raises
-    ShapeError.
+    Parallel connections (`count`) are streams of one test, under the name of their application. Raises ShapeError.
     """
     streams = [_Stream(recording, each) for each in _chosen(recording, application)]
     start, end = min(each.of.start_ns for each in streams), max(each.of.until_ns for each in streams)

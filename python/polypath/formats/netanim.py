@@ -1,7 +1,8 @@
 """A run as ns-3's NetAnim plays it: the nodes, the links, and each packet on each link.
 
-The format is that of `netanim-3.108` (ns-3, src/netanim/model/animation-interface.cc). It is made of captures on links,
-which say when a packet's last bit arrived; its first bit left before by the link's delay and serialisation time.
+The format is that of `netanim-3.108` (ns-3, src/netanim/model/animation-interface.cc). It is made from captures on
+links, which have the arrival of a packet's last bit. Its first bit left earlier, by the link's delay and serialisation
+time.
 """
 
 from __future__ import annotations

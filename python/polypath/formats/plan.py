@@ -60,8 +60,9 @@ def scenario_of(plan: Plan, filename: str) -> Scenario:
 
 
 def normal(plan: Data) -> dict[str, Any]:
-    """A plan of the same run, as a scenario would say it: without what changes nothing, its nodes in order of their
-    kinds, with the parameters of every algorithm."""
+    """A plan of the same run in normal form: without settings that change nothing, and with the parameters of every
+    algorithm. Its nodes are in order of their kinds.
+    """
     order = sorted(range(len(plan["nodes"])), key=lambda index: _KINDS.index(plan["nodes"][index]["kind"]))
     place = {old: new for new, old in enumerate(order)}
 

@@ -1,9 +1,15 @@
-"""Time-sequence graphs for xplot, as tcptrace draws them: a file for each subflow and direction with data, one for each
-direction of a connection's data sequence numbers. QUIC, which numbers packets instead of bytes, has the latter alone.
+"""Time-sequence graphs for xplot, as tcptrace draws them.
 
-Data is a line with an arrow at each end, a retransmission red with R, as tcptrace has it; a reinjection magenta with I.
-What the other side acknowledges is a green staircase, a SACK block purple with S, one about data that arrived twice
-(RFC 2883) with D. The Recording knows when a segment was sent: acknowledgements stand at that time, a one-way delay
+There is a file per subflow and direction with data, and one per direction of a connection's data sequence numbers. QUIC
+numbers packets instead of bytes and has only the latter.
+
+- Data is a line with an arrow at each end.
+- As in tcptrace, a retransmission is red with R.
+- A reinjection is magenta with I.
+- Acknowledged data is a green staircase.
+- A SACK block is purple with S. A block about duplicate data (RFC 2883) has D.
+
+The Recording has the time at which a segment was sent. Acknowledgements are at that time, which is a one-way delay
 earlier than in a capture at the sender.
 """
 

@@ -1,10 +1,12 @@
 """A lab, as its folder describes it.
 
-scenario.toml   the network and what runs
-lab.toml        title, question, source; [[run]] name, set, vary; [[expect]] name, published, measure, run, min, max,
-                unit, relative_to (run, at, over, model, by, parameters that differ), at, along, shape, share_above,
-                cause of a known miss, chance (whether it is missed is), and the measure's own parameters
-README.md       the question, the picture, what to expect and why, what to try
+The folder has these files:
+
+    scenario.toml   the network and what runs
+    lab.toml        title, question, source; [[run]] name, set, vary; [[expect]] name, published, measure, run, min,
+                    max, unit, relative_to (run, at, over, model, by, parameters that differ), at, along, shape,
+                    share_above, cause of a known miss, chance (whether the miss is), and the measure's own parameters
+    README.md       the question, the picture, what to expect and why, things to try
 """
 
 from __future__ import annotations
@@ -42,16 +44,21 @@ class LabRun(Model):
 
 
 class Expectation(Model):
-    """A published figure, and the bounds that the measured one must keep.
+    """A published figure, and the bounds for the measured one.
 
-    `parameters` are those of the measure, `connection` among them. With `relative_to`, the figure is the quotient of
-    this run's measure by that of another run, point (`at`), connection or time, or by a computed `model`; with
-    `by = "difference"` it is the difference, with `by = "aggregation-benefit"` what it gains over the single paths of
-    the other run, which are the labels of its axis `over`. Of a sweep `at` picks points by their labels; every place
-    keeps the bounds, as a mean over seeds. With `along`, the figure is the part by which the curve over that axis
-    departs from its `shape`; with `share_above`, it is the share of places whose own figure is higher. `cause` says
-    why the bounds are known to be missed. It permits a miss, so that it may not stay where the bounds are kept, unless
-    that is `chance`: where the figure lies at a bound, or hangs on milliseconds.
+    `parameters` are those of the measure, `connection` among them.
+
+    With `relative_to`, the figure is the quotient of this run's measure by another one. The other is that of another
+    run, point (`at`), connection or time, or a computed `model`. With `by = "difference"`, it is the difference. With
+    `by = "aggregation-benefit"`, it is the gain over the single paths of the other run, which are the labels of its
+    axis `over`.
+
+    For a sweep, `at` picks points by their labels, and every place keeps the bounds, as a mean over seeds. With
+    `along`, the figure is the deviation of the curve over that axis from its `shape`. With `share_above`, it is the
+    share of places with a higher figure.
+
+    `cause` explains a known miss. It permits the miss, and must be removed when the bounds are kept. With `chance` it
+    may stay: the figure lies at a bound or depends on milliseconds.
     """
 
     model_config = ConfigDict(extra="allow")

@@ -1,4 +1,4 @@
-"""The playground: labs and scenarios as one page that simulates by itself.
+"""The playground: labs and scenarios as one page that contains the simulator.
 
 `document.html(presets)` is the file. Its program is `report/playground.html`, and its simulator `simulator.wasm`; `make
 web` builds them from `web/` and `crates/web`.

@@ -1,7 +1,7 @@
-"""What a page can change about a scenario: a key of the scenario, and the places in the plan that it sets.
+"""The settings that a page can change: a key of the scenario, and the places in the plan that it sets.
 
-A knob is found by trying: the plans at three values tell where a number goes and by which factor, and it is dropped if
-they do not lie on a line. So the page needs no Python, and its plan is the one that `--set` gives.
+A knob is found by trial. The plans at three values show where a number is used, and with which factor. A key whose
+plans are not linear in the value has no knob. The page therefore needs no Python, and its plan is that of `--set`.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _transport(scenario: Scenario, base: Data, table: str, group: str) -> Iterat
 
 
 def _one_each(found: Sequence[Data | None]) -> Iterator[Data]:
-    """Of several knobs with one key that which has a value, otherwise the first."""
+    """One knob per key: the first that has a value, otherwise the first."""
     by_key: dict[str, Data] = {}
     for knob in found:
         if knob is None:

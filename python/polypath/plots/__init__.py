@@ -1,8 +1,10 @@
 """The plots: each draws a Recording into axes, and is in the registry by its name.
 
-axes = polypath.plots.rate(recording)               # a figure of its own: axes.figure
-polypath.plots.rate(recording, ax=axes)             # into axes that are there
-polypath.plots.rate(other, ax=axes, label="other")  # as one line for the run, so that runs share axes
+A plot makes a figure, or draws into existing axes:
+
+    axes = polypath.plots.rate(recording)               # a figure of its own: axes.figure
+    polypath.plots.rate(recording, ax=axes)             # into axes that are there
+    polypath.plots.rate(other, ax=axes, label="other")  # as one line for the run, so that runs share axes
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ USUAL: Final = (
 
 
 def shared() -> list[str]:
-    """Of the usual figures, what several runs have on the same axes."""
+    """Those of the usual figures that draw several runs on the same axes."""
     joined = ["+".join(part for part in name.split("+") if REGISTRY[part].overlays) for name in USUAL]
     return [name for name in joined if name]
 

@@ -62,7 +62,7 @@ class Canvas:
         return found
 
     def run(self, label: str | None, tint: str | None) -> str | None:
-        """The colour of a run that has a label; None for a run by itself, which is coloured by path."""
+        """The colour of a run with a label; None for a single run, which is coloured by path."""
         if label is None:
             return tint
         if label not in self.runs:

@@ -1,9 +1,8 @@
 """The distribution of a figure over the places of sweeps, as boxes: a measure, or the experimental aggregation benefit.
 
-A box reaches from the first quartile to the third, with a line at the median; its whiskers end at the last value within
-one and a half of that reach (Tukey). What lies beyond is a dot each. The axis ends at the whiskers, and what lies
-outside of it is counted on the figure. A run that did not finish lies beyond every axis, and so do quartiles that
-depend on one.
+A box reaches from the first to the third quartile, with a line at the median. Its whiskers end at the last value within
+1.5 times this range (Tukey), and each value beyond is a dot. The axis ends at the whiskers, and values outside of it
+are counted on the figure. A run that did not finish lies beyond every axis, and so do quartiles that depend on one.
 """
 
 from __future__ import annotations
@@ -83,9 +82,9 @@ def _of_transport(found: Iterable[benefit.Benefit], transport: str) -> _Panel:
 
 
 def draw_measure(sweeps: Sequence[Swept], measure: str, look: Look | None = None) -> Figure | None:
-    """A row for each connection of each sweep, and where there are two axes of few labels, a column for each label of
-    the first; a box for each label of the others. None where a measure has no values, or no axis has enough labels to
-    put together."""
+    """A row per connection of each sweep. With two axes of few labels, each label of the first is a column, and each
+    label of the others a box. None if a measure has no values, or no axis has enough labels to combine.
+    """
     names = told_apart([sweep.name for sweep in sweeps])
     grid = {
         (name, str(connection)): _of_measure(rows, sweep.axes, measure)

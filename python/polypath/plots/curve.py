@@ -1,9 +1,8 @@
 """A sweep as curves: a figure over an axis, with confidence intervals over seeds, in small multiples.
 
-The first axis of numbers is drawn along; the next one with values is told apart by colour and marker; what remains,
-and each connection, has a panel of its own. Along numbers there are lines, with bands for the intervals; along names,
-between which there is nothing, points with whiskers. Dashed is what the links carry together; dotted, over receive
-buffers, the rule of thumb.
+The first axis of numbers is horizontal. The next one with values has colours and markers. Each combination of the rest,
+and each connection, has its own panel. Numbers have lines, with bands for the intervals. Names have points with
+whiskers. A dashed line is the links' total capacity; over receive buffers, a dotted line is the rule of thumb.
 """
 
 from __future__ import annotations
@@ -253,8 +252,9 @@ def _gaps(values: pl.Series) -> list[float]:
 
 
 def _unfinished(panel: Axes, at: Sequence[float], line: pl.DataFrame, tint: str, without: Counter[float]) -> None:
-    """Places at which runs did not finish: their number, and a cross at the median or, without one, at the top, at the
-    bottom where more is better. `without` counts the latter at each place, which stand one below the other."""
+    """Marks places with unfinished runs: their number, and a cross at the median. Without a median, the cross is at the
+    top, or at the bottom if more is better. `without` counts the latter at each place, which are stacked.
+    """
     for place, row in zip(at, line.iter_rows(named=True), strict=True):
         if row["unfinished"]:
             known = row["median"] is not None

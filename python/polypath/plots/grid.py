@@ -1,7 +1,7 @@
-"""Goodput over time at every point of a sweep whose axes are names: a small panel each, rows by rows.
+"""Goodput over time at every point of a sweep whose axes are names: a small panel each, row by row.
 
-The first axis makes the rows; every combination of the others is a column. Of several seeds the first is drawn, and
-connections are stacked.
+The first axis gives the rows, and each combination of the others a column. The first seed is drawn, and connections are
+stacked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pictures as PNG (W3C, Portable Network Graphics, third edition), faster than a general encoder.
 
-Each row is written as its difference to the row above (filter 2), which suits areas, lines and text, instead of trying
-every filter on every row. The pixels are matplotlib's.
+Each row is written as its difference to the row above (filter 2). This suits areas, lines and text. A general encoder
+tries every filter on every row. The pixels are matplotlib's.
 """
 
 from __future__ import annotations

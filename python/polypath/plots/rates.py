@@ -23,13 +23,13 @@ def rate(
     events: Events = True,
     legend: bool = True,
 ) -> Axes:
-    """Rate (Mbps) over time (s): what arrived on each subflow, stacked path by path, and the goodput as a line.
+    """Rate (Mbps) over time (s): data that arrived on each subflow, stacked by path, and the goodput as a line.
 
-    With `label` only the goodput is drawn, as one line for the run, so that several runs share axes. A rate is the
-    mean over `smooth_s` seconds; None chooses by the RTT, and the figure says what. The axis ends above what arrived:
-    data that waited for reassembly and is delivered at once is marked at its end and said to be cut off.
+    With `label`, only the goodput is drawn, as one line for the run, so that several runs share axes. A rate is the
+    mean over `smooth_s` seconds; None chooses by the RTT, and the figure shows the choice. The axis ends above the rate
+    of arrival. Data that waited for reassembly is delivered at once; a mark shows where its rate is cut off.
 
-    Raises MetricError where the run has several connections and `connection` names none of them.
+    Raises MetricError if the run has several connections and `connection` names none of them.
     """
     with drawing(ax) as axes:
         of = chosen(recording, connection, shows)

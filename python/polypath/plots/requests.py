@@ -136,7 +136,7 @@ def _name(
 
 
 def _times(recording: Recording, of: metrics.Connection) -> tuple[list[float], list[float | None]]:
-    """Of each request the time of sending in s, and the delay in ms."""
+    """The time of sending in s and the delay in ms of each request."""
     groups = recording.groups("requests", ("application",), ("index",))
     sent = [time / metrics.SECOND for time in groups.column("sent_ns", of.application)]
     return sent, [None if each is None else each / 1e6 for each in groups.column("delay_ns", of.application)]

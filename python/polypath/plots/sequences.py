@@ -206,7 +206,7 @@ def _key(axes: Axes, mark: str, tint: str, label: str | None, size: float) -> No
 
 
 def _distinct(sent: pl.DataFrame, height: str) -> pl.DataFrame:
-    """Of a subflow's points that lie closer together than the picture can show only the last."""
+    """A subflow's points, with only the last of those that the picture cannot separate."""
     cells = [_cell(name) for name in ("time_ns", height)]
     places = ("kind", "subflow", "time_ns_cell", f"{height}_cell")
     return sent.with_columns(cells).unique(places, keep="last", maintain_order=True)

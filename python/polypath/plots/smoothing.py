@@ -1,8 +1,8 @@
 """Rates over intervals that suit the round-trip time, and axes that a burst does not squash.
 
-Data that waited for a loss to be repaired is delivered at once when it is: after a fast retransmission a round-trip
-time after the loss was noticed, which took one, too. Over intervals of some round-trip times such a burst is what it
-made up for, and not a rate that no link has.
+Data that waits for the repair of a loss is delivered at once. A fast retransmission takes a round-trip time after the
+loss is detected, and detection takes another. Over intervals of some round-trip times, such a burst compensates the
+pause, and is no rate that exceeds the links.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ Floats = NDArray[np.float64]
 
 
 def interval_s(recording: Recording, of: metrics.Connection) -> float:
-    """Seconds that a rate of this connection is taken over, a round number.
+    """The averaging time of this connection's rates in seconds, a round number.
 
-    At least the sampling interval, four times the median smoothed RTT of the slowest of its subflows and a 500th of the
-    connection's time; at most a twentieth of it, unless it was sampled more coarsely.
+    It is at least the sampling interval, four times the median smoothed RTT of the slowest subflow, and a 500th of the
+    connection's time. It is at most a twentieth of that time, unless samples are further apart.
     """
     times, _ = metrics.delivered(recording, of)
     if len(times) < 2:

@@ -109,8 +109,7 @@ def style(look: Look | None = None) -> Iterator[None]:
 
 @contextmanager
 def any_glyph() -> Iterator[None]:
-    """Within it a name's character that the font lacks is a box in the figure, without a warning that names a line of
-    matplotlib for each."""
+    """A context in which a character that the font lacks is a box in the figure, without a warning per character."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .*missing from font", category=UserWarning)
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support", category=UserWarning)

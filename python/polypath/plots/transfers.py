@@ -64,9 +64,12 @@ def slowdown(
     color: str | None = None,
     legend: bool = True,
 ) -> Axes:
-    """Completion times as multiples of the least possible, over the flows' sizes: each flow a dot, and the median and
-    99th percentile of classes of sizes. A quantile that depends on unfinished flows is not drawn. With `label` there
-    are no dots, and the curves of this run have one colour. Raises MetricError for a run without groups."""
+    """Completion times as multiples of the least possible, over the flows' sizes.
+
+    Each flow is a dot, with the median and 99th percentile of classes of sizes. A quantile that depends on unfinished
+    flows is not drawn. With `label` there are no dots, and the curves of this run have one colour. Raises MetricError
+    for a run without groups.
+    """
     with drawing(ax) as axes:
         tint = Canvas.of(axes).run(label, color)
         found = _groups(recording)

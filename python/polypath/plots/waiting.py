@@ -29,11 +29,11 @@ def waits(
     events: Events = True,
     legend: bool = True,
 ) -> Axes:
-    """Bytes that wait at the receiver (kB) over time (s): between subflows as an area, on each subflow as a line, which
-    paths of QUIC have not.
+    """Bytes that wait at the receiver (kB) over time (s).
 
-    With `label` only what waits between subflows is drawn, as one line for the run. Raises MetricError where the run
-    has several connections and `connection` names none of them.
+    Waiting between subflows is an area, and waiting on each subflow a line; paths of QUIC have no such line. With
+    `label`, only waiting between subflows is drawn, as one line for the run. Raises MetricError if the run has several
+    connections and `connection` names none of them.
     """
     with drawing(ax) as axes:
         of = chosen(recording, connection, shows)
@@ -68,10 +68,10 @@ def causes(
     connection: str | metrics.Connection | None = None,
     legend: bool = True,
 ) -> Axes:
-    """Time (s) that something waited by level and subflow, a stretch of a bar for each cause.
+    """Waiting time (s) by level and subflow, as a bar with a segment per cause.
 
-    The times of the two levels do not add up (docs/recording.md). Of many bars the longest are drawn. Raises
-    MetricError where the run has several connections and `connection` names none of them.
+    The times of the two levels do not add up (docs/recording.md). If there are many bars, the longest are drawn. Raises
+    MetricError if the run has several connections and `connection` names none of them.
     """
     with drawing(ax) as axes:
         of = chosen(recording, connection, shows)

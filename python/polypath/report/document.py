@@ -45,7 +45,7 @@ def escaped(data: Any) -> str:
 
 
 def is_unchanged(path: Path) -> bool:
-    """Whether a file is a report page as it was written."""
+    """Whether a file is a report page without later edits."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError):

@@ -19,10 +19,10 @@ _USUAL: Final = r"^(?:(?:PATH_)?ACK[^,]*|STREAM \d+|PADDING)(?:, (?:(?:PATH_)?AC
 
 
 def of_connection(recording: Recording, of: Connection, most: int) -> dict[str, Any] | None:
-    """Columns of `most` segments, by sender, subflow and time; None where there are none.
+    """Columns of `most` segments, by sender, subflow and time; None if there are none.
 
-    `every`: one of so many is there, of the segments that say something besides, and of those that have nothing but
-    timestamps and DSS, or the usual frames.
+    `every` gives the step of the thinning, for two classes of segments. The second class has nothing but timestamps and
+    DSS, or the usual frames.
     """
     if of.id is None:
         return None

@@ -34,10 +34,10 @@ def _samples(recording: Recording, of: Connection, side: str, name: str) -> pl.D
 
 
 def sequence(recording: Recording, of: Connection) -> dict[str, Any] | None:
-    """Every segment of the main direction that carries data, in the order of sending; None where none is recorded.
+    """Every segment of the main direction that carries data, in the order of sending; None if none is recorded.
 
-    Of more than MOST_SEGMENTS, what is sent for the first time is put together: a row is all that a subflow sent in a
-    step of time, from its first to its last byte; `length` is in the stream, `span` in the subflow's numbers.
+    Beyond MOST_SEGMENTS, first transmissions are combined. A row is then all data of a subflow in a step of time, from
+    its first to its last byte. `length` is in the stream, `span` in the subflow's numbers.
     """
     sent = _samples(recording, of, of.sender, "segments").filter(
         pl.col("dsn").is_not_null() & (pl.col("payload_bytes") > 0)

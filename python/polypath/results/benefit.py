@@ -43,10 +43,10 @@ class Benefit:
 
 
 def of_sweep(points: pl.DataFrame, axes: Sequence[Axis]) -> list[Benefit]:
-    """That of each place where a transport over several paths stands beside the one that it is made of over each path.
+    """The benefit at each place with a transport over several paths and its single-path counterpart over each path.
 
-    An axis must have a label for each path on which connections over one begin, and another one the transports.
-    `points` is the sweep's table (`polypath.results.points`). Seeds are places of their own.
+    One axis must have a label for each path on which single-path connections begin, and another one the transports.
+    `points` is the sweep's table (`polypath.results.points`). Seeds are separate places.
     """
     names = [axis.name for axis in axes]
     rows = points.filter(pl.col(_GOODPUT).is_not_null()).select(

@@ -1,9 +1,12 @@
-"""Why a connection was not faster: what cost it time, in sentences, the dearest first.
+"""Why a connection was not faster: the causes of lost time, in sentences, costliest first.
 
-Some of it is exact: how long data waited at the receiver, by what it waited for (docs/recording.md), and handshakes.
-The rest is of the samples, and so no finer than their interval: how much longer than a round trip nothing was delivered
-though data was there to be sent, and the time in which the receive window was full while a congestion window had room.
-Causes may hold at the same time, so that their times do not add up.
+Some are exact: handshakes, and the time that data waited at the receiver, by cause (docs/recording.md). The others come
+from samples, and are no finer than their interval:
+
+- the time without delivery beyond a round trip, while data was there to be sent;
+- the time with a full receive window while a congestion window had room.
+
+Causes may overlap, so their times do not add up.
 """
 
 from __future__ import annotations
@@ -156,10 +159,10 @@ def _times(recording: Recording, of: Connection, kinds: Sequence[str], subflow: 
 
 
 def _stalled(recording: Recording, of: Connection) -> Iterator[Cause]:
-    """The stretches between samples in which nothing was delivered to either end though one had data to send.
+    """The stretches between samples without delivery to either end, although one had data to send.
 
-    What is on its way is data to send as well. A stretch counts only if it is longer than a round trip and an ACK's
-    delay, which that explains, and a sampling interval, in which nothing may have been there.
+    Data in flight counts as data to send. A stretch counts only if it exceeds the sum of a round trip, an ACK's delay
+    and a sampling interval. Nothing can have arrived in that time.
     """
     samples = metrics.connection_samples(recording)
     waiting, delivered = set(), []

@@ -1,5 +1,7 @@
-"""The client's addresses on a subflow, one after the other: a path of QUIC that migrates has several (RFC 9000 section
-9), and each side sends to or from the next one in its own time."""
+"""The client's addresses on a subflow, in order.
+
+A path of QUIC that migrates has several (RFC 9000 section 9). Each side starts to use the next one in its own time.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from polypath.results.routing import address_of
 
 @dataclass(frozen=True)
 class Legs:
-    """Of one subflow, as one side sends on it."""
+    """The addresses of one subflow, as one side sends on it."""
 
     clients: Sequence[str]
     server: str
@@ -63,8 +65,9 @@ def _at(legs: Legs, time_ns: int) -> str:
 
 
 def _first(plan: Mapping[str, Any], of: Connection, move: _Move) -> str:
-    """The client's address before a path's first move: that of the interface that it was scheduled to leave, or the
-    connection's, as only a single path moves by itself."""
+    """The client's address before a path's first move: that of the interface scheduled to be left, or the connection's.
+    Only a single path moves unscheduled.
+    """
     at, address = move
     application = plan["applications"][of.application]
     interfaces = plan["nodes"][application["client"]]["interfaces"]

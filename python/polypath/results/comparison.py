@@ -12,7 +12,7 @@ from polypath.results.recording import Recording
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a connection or of a subflow; an engine that has it not has None."""
+    """One figure of a connection or of a subflow; None if the engine lacks it."""
 
     connection: str
     subject: str

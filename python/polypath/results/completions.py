@@ -1,7 +1,6 @@
 """Completion times of flows that count together: a group's flows by their size.
 
-A flow that did not finish is longer than any that did: where a quantile depends on one, there is none, and there is no
-mean over those that are left.
+An unfinished flow is longer than any finished one. A quantile that depends on it is left out, and so is the mean.
 """
 
 from __future__ import annotations
@@ -115,17 +114,18 @@ def _size(size: int) -> str:
 
 
 def completions(title: str, flows: Sequence[Flow]) -> Completions:
-    """Of these flows, which count as one class."""
+    """The completion times of these flows, which count as one class."""
     times = Delays.of([flow.time_ns for flow in flows])
     slowdowns = [flow.slowdown for flow in flows if flow.slowdown is not None or flow.time_ns is None]
     return Completions(title, len(flows), times, Delays.of(slowdowns))
 
 
 class _Least:
-    """The least time of a transfer in an idle network: the exchange that it needs over paths of fewest links, and its
-    bytes, without headers, at the rate of the slowest link of the best of these. Several paths together may need less.
+    """The least time of a transfer in an idle network over paths of fewest links. It is the time of its exchange plus
+    that of its bytes, without headers, at the rate of the slowest link. The best such path counts. Several paths
+    together may need less.
 
-    SYN and SYN/ACK come first. The client's data goes with the next packet; the server's waits for it.
+    SYN and SYN/ACK come first. The client's data is in the next packet; the server's waits for that packet.
     """
 
     def __init__(self, plan: Mapping[str, Any]) -> None:

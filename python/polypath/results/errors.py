@@ -20,7 +20,7 @@ class UnknownName(MetricError, KeyError):
 
     @classmethod
     def of(cls, what: str, name: str, known: Collection[str]) -> Self:
-        """Of `what` that is called `name`, among those that there are."""
+        """The error for an unknown `name` of a `what`, with the names that exist."""
         near = get_close_matches(name, known, 1)
         return cls(
             f"unknown {what} '{name}'; " + (f"did you mean '{near[0]}'?" if near else f"there is {', '.join(known)}")

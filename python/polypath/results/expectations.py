@@ -30,18 +30,18 @@ _Place = tuple[tuple[str, str], ...]
 
 
 class Expectation(Protocol):
-    """A published figure and the bounds that a run's own must keep.
+    """A published figure and the bounds for a run's own.
 
-    `parameters` are the measure's, `connection` among them where it has one. With `relative_to` the figure is a
-    quotient (or, `by = "difference"`, a difference): by that of another run, point (`at`) or whatever parameters
-    differ, or by a computed `model`.
+    `parameters` are the measure's, `connection` among them if it has one. With `relative_to` the figure is a quotient,
+    or with `by = "difference"` a difference. The other value is that of another run, point (`at`) or parameter, or a
+    computed `model`.
 
     With `by = "aggregation-benefit"` it is the experimental aggregation benefit (Paasch et al., CoNEXT 2013, section
-    4.2) over the single paths of the other run, which are the labels of its axis `over`.
+    4.2). The single paths are the labels of the axis `over` in the other run.
 
-    Of a sweep, `at` picks points by their labels, figures are means over seeds, and every place must keep the bounds.
-    With `share_above` the figure is the share of places above that value. With `along`, an axis, it says how far the
-    curve over it departs from a `shape`.
+    For a sweep, `at` picks points by their labels, figures are means over seeds, and every place must keep the bounds.
+    With `share_above` the figure is the share of places above that value. With `along`, an axis, it is the deviation of
+    the curve over it from a `shape`.
     """
 
     @property

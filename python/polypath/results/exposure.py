@@ -157,7 +157,7 @@ def _work(recording: Recording, connection: metrics.Connection) -> Mapping[str, 
 
 
 def _messages(recording: Recording, connection: metrics.Connection, side: str, total: int) -> tuple[int, int] | None:
-    """Of messages that all have one length, that length and their number."""
+    """The length and number of messages, if all have the same length."""
     work = _work(recording, connection)
     match work.get("kind"):
         case "request-response":

@@ -101,11 +101,14 @@ _Figure = tuple[str, str, list[float | None]]
 
 
 def _figures(runs: Sequence[Recording], name: str, unanswered: bool) -> list[_Figure]:
-    """Goodput of what sends for a time or to the end of the run, mean delay of requests, rate and stalls of videos,
-    completion time of others.
+    """The figures to compare.
 
-    Where requests are unanswered in a run of either engine, a mean of the others' delays would compare different
-    requests: the figure is then how many were answered.
+    - If the application sends for a time or to the end of the run, it is goodput.
+    - Requests have their mean delay, and videos their rate and stalls.
+    - Other applications have their completion time.
+
+    If requests are unanswered in a run of either engine, a mean would compare different requests. The figure is then
+    the number of answers.
     """
     work = next(each["work"] for each in runs[0].plan["applications"] if each["name"] == name)
     of = [(run, metrics.connection(run, name)) for run in runs]

@@ -124,7 +124,7 @@ def located(directory: Path, name: str) -> Path:
 
 
 def intact(directory: Path, kind: Kind, listed: Files | None = None) -> bool:
-    """Whether every file that the marker lists, or that is `listed`, is there as it was written."""
+    """Whether every file that the marker lists, or that is `listed`, exists unchanged."""
     listed = files(directory, kind) if listed is None else listed
     return listed is not None and all(
         (path := located(directory, name)).is_file() and _sha256(path) == digest for name, digest in listed.items()
@@ -153,10 +153,10 @@ def fingerprint(directory: Path) -> str:
 
 @contextmanager
 def claim(directory: Path, kind: Kind, inputs: Iterable[Path] = ()) -> Iterator[Folder]:
-    """Takes a folder for a result, creating it where it is missing, and keeps every other process from it.
+    """Takes a folder for a result, creates it if it is missing, and locks it against other processes.
 
-    Raises OutputError, in one line, before anything is changed: where another process has the folder, where it holds
-    anything but a result of this kind, where a file of that result was changed since, and where one is among `inputs`.
+    Raises OutputError, in one line, before any change: if another process has the folder, or if it holds anything but a
+    result of this kind. It is also raised if a file of that result was changed since, or is among `inputs`.
     """
     made = _create(directory)
     real = directory.resolve()
@@ -224,10 +224,10 @@ class Folder:
         return self.path / PARTIAL
 
     def commit(self, data: Mapping[str, Any] | None = None, *, keep: bool = False) -> None:
-        """Puts what was staged in the place of the result that is there; `data` becomes the marker.
+        """Replaces the existing result with the staged files; `data` becomes the marker.
 
-        With `keep` the files that are there stay part of the result, without `data` the marker, too. Raises
-        OutputError; the result that was there then stays as it was.
+        With `keep`, existing files remain part of the result; without `data`, so does the marker. Raises OutputError;
+        the existing result is then unchanged.
         """
         if data is None:
             data = self.data()
@@ -291,7 +291,7 @@ class Folder:
         return [str(path.relative_to(self.path)) for path in found]
 
     def _require_free(self, names: Iterable[str]) -> None:
-        """Raises OutputError where one of these files is not ours, or no longer as it was written."""
+        """Raises OutputError if one of these files is foreign or was changed."""
         listed = self._listed()
         for name in names:
             if not _replaceable(self.path / name, listed.get(name)):

@@ -70,7 +70,7 @@ def _resets(lanes: Sequence[Subflow], events: pl.DataFrame) -> Iterator[Incident
 def _timeouts(
     recording: Recording, of: Connection, lanes: Sequence[Subflow], events: pl.DataFrame
 ) -> Iterator[Incident]:
-    """Of the sender: what the other end repeats are its own few bytes."""
+    """The timeouts of the sender; the other end repeats only its own few bytes."""
     host = _host(recording, of)
     for lane in lanes:
         own = (pl.col("kind") == "timeout") & (pl.col("subflow") == lane.id) & (pl.col("host") == host)

@@ -109,7 +109,7 @@ def subflows(recording: Recording, *, connection: str) -> Figure:
 
 
 def _delays_ns(recording: Recording, connection: str, skip: int, last: int | None) -> list[int | None]:
-    """Of the last `last` requests of those after the first `skip`."""
+    """The delays of the last `last` requests after the first `skip`."""
     everything = metrics.delays(recording, metrics.connection(recording, connection))[skip:]
     return everything if last is None else everything[max(0, len(everything) - last) :]
 

@@ -123,9 +123,11 @@ def delivered(recording: Recording, of: Connection) -> tuple[list[int], list[int
 def goodput(recording: Recording, of: Connection, from_ns: int | None = None, to_ns: int | None = None) -> float | None:
     """Bit/s delivered in order to the receiving application, as iperf counts.
 
-    Over the whole connection: all bytes over the time from its start to its last byte (at least its duration where only
-    that ends it; to the end of the run where it did not close, of the scenario where it failed before it was done).
-    Between two times: from the sampled totals, interpolated. None where no time passed.
+    For the whole connection, it is all bytes over the time from its start to its last byte. If only its duration ends
+    the connection, the time is at least that. If the connection did not close, the time reaches to the end of the run.
+    If it failed before its work was complete, the time reaches to the end of the scenario.
+
+    Between two times, it is interpolated from the sampled totals. None if no time passed.
     """
     if from_ns is None and to_ns is None:
         passed = of.until_ns - of.start_ns
@@ -294,7 +296,7 @@ class Delays:
 
     @classmethod
     def of(cls, delays: Sequence[float | None]) -> Delays:
-        """Of delays in ns in any order; None: unanswered."""
+        """The delays from values in ns in any order; None: unanswered."""
         return cls(len(delays), tuple(sorted(delay for delay in delays if delay is not None)))
 
     @property
@@ -386,7 +388,7 @@ def link_packets(recording: Recording, link: str, direction: str) -> int:
 
 
 def reinjected_bytes(found: Sequence[Subflow]) -> int | None:
-    """Of several subflows together; None where the engine does not count them."""
+    """The reinjected bytes of several subflows together; None if the engine does not count them."""
     known = [subflow.reinjected_bytes for subflow in found if subflow.reinjected_bytes is not None]
     return sum(known) if len(known) == len(found) else None
 

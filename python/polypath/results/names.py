@@ -11,9 +11,9 @@ _POINT = re.compile(r"(?P<sweep>.*) \((?P<places>[^=]+=.*)\)", re.DOTALL)
 
 
 def told_apart(names: Sequence[str]) -> list[str]:
-    """The names without what all of them have: the lab, the sweep, the axes on which all have one place.
+    """The names without their common parts: the lab, the sweep, and axes on which all have the same place.
 
-    A name by itself, and names that are equal, stay as they are.
+    A single name, and equal names, are unchanged.
     """
     found = _places(names) or _runs(names)
     return found if found and len(set(found)) == len(set(names)) > 1 else list(names)
@@ -34,7 +34,7 @@ def of_place(values: Mapping[str, str]) -> str:
 
 
 def _places(names: Sequence[str]) -> list[str]:
-    """Of points of one sweep what differs; where that is one axis, the place without the axis's name."""
+    """The differences of points of one sweep; if only one axis differs, the place without the axis's name."""
     points = [_POINT.fullmatch(name) for name in names]
     known = [point for point in points if point is not None]
     if len(known) < len(names) or len({point["sweep"] for point in known}) != 1:
@@ -60,6 +60,6 @@ def _last(axes: Sequence[str]) -> Sequence[str]:
 
 
 def _runs(names: Sequence[str]) -> list[str]:
-    """Of runs of one lab the name of the run."""
+    """The names of runs, for runs of one lab."""
     labs = {name.partition("/")[0] for name in names}
     return [name.partition("/")[2] or name for name in names] if len(labs) == 1 else []

@@ -31,7 +31,7 @@ def tables(recording: Recording) -> Iterator[Table]:
 
 
 def _completions(recording: Recording) -> Iterator[Table]:
-    """Of a group a row for each class of sizes: completion times, and what they are of the least possible."""
+    """A group as a row per class of sizes: completion times, and their multiples of the least possible."""
     for group, completed in completions.of_groups(recording).items():
         rows = []
         for each in completed:

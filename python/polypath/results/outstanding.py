@@ -15,11 +15,13 @@ SILENT_NS: Final = SECOND
 
 
 def something_is(recording: Recording, of: metrics.Connection) -> bool:
-    """Whether a connection had something to come all through the last second.
+    """Whether a connection had data outstanding throughout the last second.
 
-    That is: bytes that one of its ends wrote and the other did not acknowledge (of a capture, packets in flight), a
-    request without an answer, or a message without an arrival that was sent after the last byte came. A player whose
-    buffer is full, or a stream whose next block is due later, has none.
+    - Bytes that one end wrote and the other did not acknowledge are outstanding; for a capture, packets in flight.
+    - A request without an answer is outstanding.
+    - So is an unarrived message sent after the last byte arrived.
+
+    A player with a full buffer, or a stream whose next block is due later, has nothing outstanding.
     """
     since = recording.metadata.end_ns - SILENT_NS
     sides: Sequence[metrics.Side] = get_args(metrics.Side)

@@ -1,16 +1,16 @@
 """Paired comparison of a sweep's points: the labels of one axis against a base label, over common seeds.
 
-Runs of the same seed form a pair; everything is said of the differences within pairs. Where all finish, the effect is
-the mean difference with its 95 % bootstrap interval (`polypath.results.statistics`), and the test is the sign-flip
-permutation test of that mean (Fisher, "The Design of Experiments", 1935, section 21), exact up to 13 pairs and where
-all differences have one sign; otherwise it is of 9,999 flips at random.
+Runs of the same seed form a pair, and all statements are about the differences within pairs. If all runs finish, the
+effect is the mean difference with its 95 % bootstrap interval (`polypath.results.statistics`). The test is the
+sign-flip permutation test of that mean (Fisher, "The Design of Experiments", 1935, section 21). It is exact up to 13
+pairs, and if all differences have one sign. Otherwise it takes 9,999 random flips.
 
-Where some run did not finish, its figure is censored: worse than any. The effect is then the median difference with
-its order-statistic interval, and the test is Wilcoxon's signed-rank test, which needs no more than that order. A pair
-of two such runs says nothing, and counts as no difference.
+If some run did not finish, its figure is censored: worse than any. The effect is then the median difference with its
+order-statistic interval. The test is Wilcoxon's signed-rank test, which needs only that order. A pair of two such runs
+counts as no difference.
 
-Every draw is seeded: the same figures give the same result. The p-values of a table are corrected together for their
-number (Holm, "A simple sequentially rejective multiple test procedure", 1979). Where no seed changes anything there is
+Every draw is seeded, so the same figures give the same result. The p-values of a table are corrected together for their
+number (Holm, "A simple sequentially rejective multiple test procedure", 1979). If no seed changes anything, there is
 neither interval nor p-value.
 """
 
@@ -86,11 +86,11 @@ class Comparison:
 def compare(
     value: Sequence[float | None], base: Sequence[float | None], beyond: float = math.inf, *, varies: bool = False
 ) -> Comparison:
-    """Of figures by seed, None for a run that did not finish, which counts as `beyond` (`polypath.results.points`);
-    `varies`: whether the runs differ in anything else. The p-value is not corrected yet, and the verdict is what it
-    would show if it were small enough.
+    """Compares figures by seed. None is a run that did not finish, and counts as `beyond` (`polypath.results.points`).
+    `varies` says whether the runs differ in anything else. The p-value is uncorrected, and the verdict is the one for a
+    small enough p-value.
 
-    Raises ValueError where there is no pair, or the numbers of figures differ.
+    Raises ValueError if there is no pair, or if the numbers of figures differ.
     """
     pairs = list(zip(value, base, strict=True))
     own, others = (_estimate(figures, beyond, varies) for figures in (value, base))
@@ -154,7 +154,7 @@ def _places(figures: Sequence[float]) -> int:
 
 
 def _difference(value: float | None, base: float | None, beyond: float, places: int) -> float:
-    """Of two runs that did not finish nothing is known, which counts as no difference."""
+    """The difference; two runs that did not finish count as no difference."""
     if value is None or base is None:
         return 0.0 if value is base else beyond if value is None else -beyond
     return round(value - base, places)
@@ -283,11 +283,13 @@ def over_pairs(
     base: str,
     measures: Mapping[str, Sequence[str]],
 ) -> pl.DataFrame:
-    """The labels of axis `by`, each against `base`, of the connections and measures given, at each place of the others.
+    """The labels of axis `by`, each against `base`, for these connections and measures, at each place of the other
+    axes.
 
-    Columns: the other axes, connection, measure, unit, the axis's own column, base, pairs, then for label and base n,
-    unfinished, mean, median, and difference, low, high, method, test, p, p_holm, verdict. The base's row has no
-    difference. Pairs of which a point failed are left out. Raises MetricError for an axis named as a column.
+    The first columns are the other axes, connection, measure, unit, the axis's own column, base and pairs. For label
+    and base, n, unfinished, mean and median follow. Then come difference, low, high, method, test, p, p_holm and
+    verdict. The base's row has no difference. Pairs with a failed point are left out. Raises MetricError for an axis
+    named like a column.
     """
     require_names(axis.name for axis in axes)
     (axis,) = (axis for axis in axes if axis.name == by)

@@ -37,9 +37,11 @@ def rate_bps(plan: Mapping[str, Any], paths: Sequence[PathOfSubflow], *, reverse
 
 
 def rule_of_thumb_bytes(total_rate_bps: float, longest_rtt_s: float) -> float:
-    """The receive buffer that keeps all paths busy while one of them repairs a loss: twice the sum of the rates times
-    the longest round-trip time (RFC 6182 section 5.3; Barré, Paasch and Bonaventure, "MultiPath TCP: From Theory to
-    Practice", 2011)."""
+    """The receive buffer that keeps all paths busy while one of them repairs a loss.
+
+    It is twice the sum of the rates times the longest round-trip time (RFC 6182 section 5.3; Barré, Paasch and
+    Bonaventure, "MultiPath TCP: From Theory to Practice", 2011).
+    """
     return 2 * total_rate_bps / 8 * longest_rtt_s
 
 
@@ -49,10 +51,11 @@ def window_limit_bps(window_bytes: float, rtt_s: float, total_rate_bps: float) -
 
 
 def capped_rate_bps(rates_bps: Sequence[float], cap: float) -> float:
-    """What disjoint paths carry together if each is kept to a share `cap` of the total, at least 1 over their number.
+    """The rate of disjoint paths together if each is limited to a share `cap` of the total, at least 1 over their
+    number.
 
-    The total T is the largest with T = sum of min(rate, cap T): some of the slowest paths are full, the others carry
-    cap T each, so that T = sum of the slowest / (1 - cap x number of the others).
+    The total T is the largest with T = sum of min(rate, cap T). Some of the slowest paths are full, and the others
+    carry cap T each. Hence T = sum of the slowest / (1 - cap x number of the others).
     """
     slowest = sorted(rates_bps)
     for others in range(len(slowest)):

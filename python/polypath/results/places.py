@@ -19,10 +19,11 @@ def parallel(links: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], list[M
 
 
 def places(plan: Mapping[str, Any]) -> Places:
-    """Columns by distance from the nodes that open connections, so that paths run from left to right; by node, a column
-    and the next are 1 apart, as are nodes of a column. 0, 0 is the middle of all nodes.
+    """Places of nodes in columns by distance from the nodes that open connections, so that paths run from left to
+    right.
 
-    In a column nodes stand in the order of their neighbours in the column before, so that few links cross.
+    Neighbouring columns are 1 apart, as are nodes of a column. 0, 0 is the middle of all nodes. In a column, nodes are
+    in the order of their neighbours in the column before, so that few links cross.
     """
     near = _neighbours(plan)
     columns = _columns(plan, near)
@@ -36,7 +37,7 @@ def places(plan: Mapping[str, Any]) -> Places:
 
 
 def distances(near: Sequence[Sequence[int]], sources: Iterable[int]) -> dict[int, int]:
-    """Of each node that can be reached the number of links from the nearest source; `near` has its neighbours."""
+    """The number of links from the nearest source to each reachable node; `near` has the neighbours of each."""
     found = dict.fromkeys(sources, 0)
     reached = list(found)
     for node in reached:

@@ -1,18 +1,19 @@
-"""The points of a sweep as one long table: where each lies, and the figures of its connections.
+"""The points of a sweep as one long table: the place of each, and the figures of its connections.
 
-points.parquet has a row for each connection of each point:
-  one column an axis        the label, as the scenario writes it; beside it, where the labels are numbers or quantities,
-                            a column of them with the unit in its name: "defaults.receive_buffer_bytes"
-  connection, transport     as in summary.json
-  application               its kind, as the scenario writes it: "bulk", "video"
-  goodput_mbps, completion_s, bytes, subflows, retransmitted_bytes, reinjected_bytes, reassembly_max_bytes
-  finished                  whether the application did all that it was to do; null where it has no end of its own
-  requests, unanswered      how many were sent, and how many of these got no answer; null for what sends none
-  delay_median_s, delay_p95_s, delay_p99_s   of all requests: one without an answer is longer than any; null where one
-                            decides
-  interface[], subflow_share[], subflow_goodput_mbps[]   of each subflow, by id
-  links_mbps, rtt_s         what the links of its subflows carry together, and the longest propagation RTT among them
-  rule_of_thumb_bytes       2 x sum of the rates x longest RTT (`polypath.results.paths`)
+points.parquet has a row per connection of each point. docs/sweeps.md describes the columns:
+
+- One column per axis has the label, as the scenario writes it. If the labels are numbers or quantities, a second column
+  has them with the unit in its name, such as "defaults.receive_buffer_bytes".
+- connection, transport, goodput_mbps, completion_s, bytes, subflows, retransmitted_bytes, reinjected_bytes and
+  reassembly_max_bytes are as in summary.json.
+- application is its kind, as the scenario writes it: "bulk", "video".
+- finished says whether the application completed its work; null if its work has no end.
+- requests and unanswered are the requests sent, and those without an answer; null for applications that send none.
+- delay_median_s, delay_p95_s and delay_p99_s are of all requests. One without an answer is longer than any; null if a
+  percentile falls on one.
+- interface[], subflow_share[] and subflow_goodput_mbps[] are per subflow, by id.
+- links_mbps is the capacity of the links of its subflows together, and rtt_s the longest propagation RTT among them.
+- rule_of_thumb_bytes is 2 x sum of the rates x longest RTT (`polypath.results.paths`).
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Ranges:
         return int(self.lengths.max(initial=0))
 
     def contains(self, begins: Numbers, ends: Numbers) -> NDArray[np.bool_]:
-        """Of each given range, whether all of its bytes are in one of the runs."""
+        """Whether all bytes of each given range are in one of the runs."""
         if not len(self):
             return np.zeros(len(begins), dtype=bool)
         place = np.searchsorted(self.begins, begins, side="right") - 1
@@ -74,11 +74,11 @@ def readable_blocks(seen: Ranges, block_bytes: int) -> int:
 
 
 def readable_share_of_runs(run_bytes: int, block_bytes: int) -> float:
-    """Of what runs of a length show, the part that is readable with CBC, where runs begin at multiples of the length.
+    """The share of the bytes in runs of a length that is readable with CBC, if runs begin at multiples of the length.
 
-    With g the greatest common divisor of both, begins are spread evenly over the multiples of g within a block. A run
-    then holds (run - block + g) / block whole blocks on average, and the first of them lacks its predecessor. Valid for
-    runs of two blocks or more.
+    With g the greatest common divisor of run and block, starts are spread evenly over the multiples of g within a
+    block. A run then holds (run - block + g) / block whole blocks on average, and the first of them lacks its
+    predecessor. Valid for runs of two blocks or more.
     """
     divisor = int(np.gcd(run_bytes, block_bytes))
     return (run_bytes - 2 * block_bytes + divisor) / run_bytes

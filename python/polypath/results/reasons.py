@@ -22,5 +22,5 @@ def sentence(charge: Charge) -> str:
 
 
 def share(account: Account, charge: Charge) -> float:
-    """Of what the links could have carried."""
+    """The share of the bytes that the links could have carried."""
     return charge.bytes / account.capacity_bytes if account.capacity_bytes else 0.0

@@ -164,8 +164,8 @@ class Recording:
     def save(self, directory: Path | str) -> None:
         """Writes manifest, plan and tables into a folder that is new, empty, or holds the result of a run.
 
-        The folder is that of `polypath run --out`. A result in it is replaced as a whole, or, where writing fails, not
-        at all. Raises OutputError.
+        The folder is that of `polypath run --out`. An old result is replaced as a whole, or not at all if writing fails.
+        Raises OutputError.
         """
         with folder.claim(Path(directory), folder.RUN) as held:
             self.commit(held, held.stage())

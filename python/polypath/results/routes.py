@@ -1,7 +1,7 @@
-"""Who talks to whom in a plan, over which paths, before anything runs.
+"""The pairs of hosts in a plan and the paths between them, before the run.
 
-A path is a pair of addresses that a path manager may open a subflow between; which of them it does open, and when, is
-up to the run.
+A path is a pair of addresses between which a path manager may open a subflow. The run decides which of them it opens,
+and when.
 """
 
 from __future__ import annotations

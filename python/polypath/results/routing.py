@@ -37,7 +37,7 @@ class PathOfSubflow:
 
 
 def address_of(end: str) -> str:
-    """Of address:port; [address]:port for IPv6."""
+    """The address in address:port, or in [address]:port for IPv6."""
     return end.rpartition(":")[0].strip("[]")
 
 

@@ -1,16 +1,19 @@
 """Mean, median and confidence interval of a figure over independent runs, the seeds of a sweep.
 
-The interval is of the mean. From 20 values on it is the bias-corrected and accelerated bootstrap (Efron, "Better
-bootstrap confidence intervals", 1987), seeded, so that the same values give the same interval, and expanded for few
-values (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, section 5.3). Below, it is Student's t, which
-takes the values to be normally distributed. Where that reaches below 0, which none of the figures can be, it is taken
-of the mean's logarithm instead (delta method); of two values, whose deviation says nothing of the order of magnitude,
-it is cut at 0. Where no figure of a place depends on the seed there is no interval, nor one of a figure that has the
-same value in all runs, although these differ: n runs leave open whether another comes in up to 3 of n (the "rule of
-three"). docs/statistics.md says how often these intervals cover the mean.
+The interval is that of the mean. docs/statistics.md has its measured coverage.
 
-A run that has not finished has no completion time, and one whose requests were not answered no delay. The mean of the
-others would say how fast the fast ones are, so that there is none then; the median takes such a run for the longest.
+- From 20 values on, it is the bias-corrected and accelerated bootstrap (Efron, "Better bootstrap confidence intervals",
+  1987). It is seeded, so the same values give the same interval. It is expanded for few values (Hesterberg, "What
+  Teachers Should Know About the Bootstrap", 2015, section 5.3).
+- Below 20, it is Student's t, which assumes normally distributed values.
+- If that reaches below 0, which is impossible for every figure, it is taken of the mean's logarithm (delta method).
+  With two values, whose deviation does not show the order of magnitude, it is cut at 0 instead.
+- There is none if no figure of a place depends on the seed.
+- There is none if this figure is the same in all runs although others differ. Up to 3 in n runs may still have another
+  value (the "rule of three").
+
+A run that has not finished has no completion time, and one with unanswered requests has no delay. A mean of the others
+would only describe the fast ones, so there is none. The median counts such a run as the longest.
 """
 
 from __future__ import annotations
@@ -73,10 +76,10 @@ class Estimate:
 def estimate(
     values: Sequence[float], unfinished: int = 0, beyond: float = math.inf, *, varies: bool = False
 ) -> Estimate:
-    """Of the values of finished runs, and the number of others, which count as `beyond` (`Measure`); `varies`: whether
-    these runs differ in anything else.
+    """The estimate from the values of finished runs, and the number of others, which count as `beyond` (`Measure`).
+    `varies` says whether these runs differ in anything else.
 
-    Raises ValueError where there is neither, or for a value that is not finite.
+    Raises ValueError if there is neither, or for a value that is not finite.
     """
     if not all(map(math.isfinite, values)) or not (values or unfinished):
         raise ValueError("an estimate needs finite values")

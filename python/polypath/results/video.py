@@ -23,7 +23,7 @@ class Stall:
 
 @dataclass(frozen=True)
 class Playback:
-    """A video as it was seen until the run's end, of one whose connection failed until the scenario's."""
+    """The playback of a video until the run's end; if its connection failed, until the scenario's end."""
 
     #: From the first request to the first picture, in ns; None: none was shown.
     startup_ns: int | None

@@ -21,12 +21,12 @@ class Bridging(Model):
     """All routers and switches as Ethernet bridges, which learn where addresses are and find a spanning tree."""
 
     protocol: SpanningTree | None = None
-    """By which they find their tree; left out: "rstp"."""
+    """The spanning tree protocol; default: "rstp"."""
     ageing_time: Period = 300_000_000_000
-    """How long a bridge knows an address without a frame from there."""
+    """How long a bridge keeps an address without a frame from it."""
     priority: dict[Name, int] = Field(default_factory=dict)
-    """Of bridges by name, 0 to 61440 in steps of 4096; the others have 32768. The bridge with the lowest is the root,
-    of several the first of the scenario."""
+    """Priorities of bridges by name, 0 to 61440 in steps of 4096; the others have 32768. The bridge with the lowest is
+    the root; among equals, the first of the scenario."""
 
     @property
     def rule(self) -> Algorithm:

@@ -140,9 +140,9 @@ class Conditions(Model):
     csv: str
     """The file, relative to the scenario's. Its first line names columns with their units: `time_s` or `time_ms`, and
     some of `rate_mbps` (`_bps`, `_kbps`, `_gbps`), `delay_ms` (`_us`, `_s`), `loss` (0 to 1) or `loss_percent`. A row
-    holds from its time on; what has no column, or nothing in its row, stays as it is."""
+    applies from its time on. Missing columns and empty cells change nothing."""
     loop: bool = False
-    """Start over at the last row's time. That row's own values are then of no effect where the first is at 0."""
+    """Start over at the last row's time. If the first row is at 0, the last row's own values have no effect."""
 
     @model_validator(mode="after")
     def _readable(self) -> Conditions:

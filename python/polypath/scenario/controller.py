@@ -30,24 +30,24 @@ class Controller(Model):
     """A controller of all routers and switches, which then forward by flow tables as OpenFlow has them."""
 
     routing: Routing | None = None
-    """Which path a flow takes; left out: "hashed"."""
+    """The path of a flow; default: "hashed"."""
     app: Annotated[str, AfterValidator(_readable), WithJsonSchema({"type": "string", "pattern": r"\.py$"})] | None = (
         None
     )
-    """In place of a routing: an os-ken application, "my_app.py", beside the scenario. It speaks OpenFlow 1.3 with the
-    switches over the control links, and its time is the simulated one."""
+    """Replaces a routing: an os-ken application, "my_app.py", beside the scenario. It speaks OpenFlow 1.3 with the
+    switches over the control links, in simulated time."""
     mode: Literal["proactive", "reactive", "hybrid"] = "reactive"
-    """When the tables are filled: before the run ("proactive"), by each flow's first packet, which goes to the
-    controller ("reactive"), or so at the switches that hosts are at and beforehand at the others ("hybrid")."""
+    """When the tables are filled. "proactive": before the run. "reactive": by each flow's first packet, which goes to
+    the controller. "hybrid": reactive at switches with hosts, proactive at the others."""
     rate: Rate | None = None
-    """Rate of each switch's link to the controller; left out: messages take no time to send."""
+    """Rate of each switch's link to the controller; default: messages take no time to send."""
     delay: Time = 0
     """One-way delay of each such link."""
     processing: Time = 0
-    """How long the controller works on a message; it does one after the other."""
+    """The controller's time per message; it handles one at a time."""
     idle_timeout: Time | None = None
-    """How long an entry for a flow stays without a packet; "0 s": for good. Left out: "10 s" in mode reactive, for
-    good in mode hybrid."""
+    """Lifetime of a flow's entry without packets; "0 s": for ever. Default: "10 s" in mode reactive, for ever in mode
+    hybrid."""
 
     @property
     def rule(self) -> Algorithm:

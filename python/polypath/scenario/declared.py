@@ -1,7 +1,7 @@
-"""Tables of a scenario that are made from the engine's registry: their fields, and what a Plan says of them.
+"""Tables of a scenario that are made from the engine's registry: their fields, and their form in a Plan.
 
-What an entry is called, its settings with their texts, units, bounds and defaults, and how they fit together are said
-once, where the engine has the entry.
+An entry's name, its settings with texts, units, bounds and defaults, and their relations are declared once, in the
+engine.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def made(base: type[Any], entry: registry.Entry, name: str, **more: Any) -> type
 
 
 def optional(entry: registry.Entry) -> dict[str, tuple[Any, Any]]:
-    """The settings of an entry as fields that may be left out, whatever they are then."""
+    """The settings of an entry as optional fields."""
     return {
         each.name: (_of(each) | None, Field(default=None, description=each.description)) for each in entry.parameters
     }

@@ -29,11 +29,12 @@ class AckFrequency(Model):
     """What a peer is asked for (draft-ietf-quic-ack-frequency-14 section 4)."""
 
     packets: int = Field(ge=0, le=MOST_PACKETS)
-    """Packets that are acknowledged together; 0: nothing is asked for or offered."""
+    """Packets acknowledged together; 0: the extension is neither offered nor used."""
     max_delay: Annotated[Period, AfterValidator(_check_delay)] | None = None
-    """Longest delay of an acknowledgement; left out: the peer's own, 25 ms."""
+    """Longest delay of an acknowledgement; default: the peer's own, 25 ms."""
     reordering: int = Field(default=3, ge=0, le=MOST_PACKETS)
-    """Packet numbers by which a packet may be overtaken before that is acknowledged at once; 0: however many."""
+    """Packet numbers by which a packet may be overtaken before it causes an immediate acknowledgement; 0: any
+    number."""
 
     def planned(self) -> dict[str, Any]:
         """What the Plan has of it."""

@@ -49,7 +49,7 @@ class OneToMany(Matrix):
     receivers: int = Field(default=12, ge=1, le=10_000)
     """Servers of each host (12 in Raiciu et al., NSDI 2011)."""
     to: Literal["any", "neighbours"] = "any"
-    """Whom they are drawn from: all other hosts, or those that are one switch away."""
+    """The hosts from which they are drawn: all others, or those one switch away."""
 
     def pairs(self, hosts: list[str], stream: str, near: Near) -> list[Pair]:
         _enough(hosts, self.receivers + 1)
@@ -67,11 +67,11 @@ class Sparse(Matrix):
 
     kind: Literal["sparse"]
     share: Share = 0.3
-    """How many of the hosts are clients (30 % in Raiciu et al., NSDI 2011)."""
+    """Fraction of the hosts that are clients (30 % in Raiciu et al., NSDI 2011)."""
     distinct: bool = False
-    """Whether no two have the same server: the pairs are some of a permutation, as htsim draws them."""
+    """Whether all servers are different: the pairs then belong to a permutation, as in htsim."""
     clients: Literal["drawn", "first"] = "drawn"
-    """Which hosts they are: drawn from all, or side by side from the first on, as where jobs fill rack after rack."""
+    """The clients: drawn from all hosts, or consecutive from the first on, as when jobs fill rack after rack."""
 
     def pairs(self, hosts: list[str], stream: str, near: Near) -> list[Pair]:
         if self.share == 0:
@@ -90,9 +90,9 @@ class Incast(Matrix):
 
     kind: Literal["incast"]
     senders: int | None = Field(default=None, ge=1, le=10_000)
-    """How many, drawn; left out: all others."""
+    """Number of senders, drawn; default: all others."""
     receiver: Name | None = None
-    """The host that they send to; left out: drawn."""
+    """The receiving host; default: drawn."""
 
     def pairs(self, hosts: list[str], stream: str, near: Near) -> list[Pair]:
         if self.receiver is not None and self.receiver not in hosts:
@@ -109,7 +109,7 @@ class Stride(Matrix):
 
     kind: Literal["stride"]
     step: int = Field(default=1, ge=1, le=10_000)
-    """From a host to its server."""
+    """Distance from a host to its server."""
 
     def pairs(self, hosts: list[str], stream: str, near: Near) -> list[Pair]:
         if self.step % len(hosts) == 0:

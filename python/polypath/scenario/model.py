@@ -122,17 +122,19 @@ class Scenario(Tables):
         return self.where_named(f"vary.{keys[axis]}") if axis in keys else None
 
     def where_named(self, file_and_class: str, source: str | None = None) -> str | None:
-        """Where "FILE.py:CLASS" was chosen, as "scenario.toml:12"; FILE may lack its folder, and `source`, what is in
-        it, tells it from others of its name. Of an application, by its name, where it was written; and of an axis, by
-        its key, "vary.seeds"."""
+        """Where "FILE.py:CLASS" was chosen, as "scenario.toml:12". FILE may lack its folder; `source`, its content,
+        then distinguishes files with the same name. For an application, by its name, it is where it was written. For an
+        axis, by its key, it is "vary.seeds".
+        """
         found = [name for name in self._written if file_and_class in (name, FilePath(name).name)]
         if len(found) > 1 and source is not None:
             found = [name for name in found if _holds(name, source)] or found
         return self._written[found[0]] if found else None
 
     def scripts(self) -> list[FilePath]:
-        """The files that it or a value of an axis is made from besides its own: algorithms and applications of
-        controllers in Python, what these import, traces, tables, and what programs are given."""
+        """Further files of the scenario or of an axis's values: algorithms and controllers in Python, their
+        imports, traces, tables, and files for programs.
+        """
         return files.sources(self._naming())
 
     def code(self) -> list[FilePath]:

@@ -34,9 +34,9 @@ class Interface(Model):
     """A network interface. Those that links need and nobody describes are made up: eth0, eth1, in the links' order."""
 
     address: Addresses | None = None
-    """One address or a list of them, IPv4 or IPv6; made up when left out."""
+    """One address or a list of them, IPv4 or IPv6; default: assigned automatically."""
     backup: bool = False
-    """Subflows that the host opens from this interface ask to be backups (RFC 8684 section 3.3.8)."""
+    """Subflows that the host opens from this interface request to be backups (RFC 8684 section 3.3.8)."""
 
 
 class Host(Stack):
@@ -45,8 +45,8 @@ class Host(Stack):
     interface: dict[Name, Interface] = Field(default_factory=dict)
     """The host's interfaces by name."""
     forwards: bool = False
-    """Whether it forwards packets for others, as a router does and the servers of BCube. Its own packets leave by the
-    interface that has their source address and never come back through it."""
+    """Whether it forwards packets of others, like a router or the servers of BCube. Its own packets leave through the
+    interface of their source address and never come back through it."""
 
 
 class Router(Model):
@@ -128,49 +128,49 @@ class Channel(Model):
     """One direction of a link; what is left out is as the link says."""
 
     rate: LinkRate | None = None
-    """Rate on the wire, `overhead` included; or `{ trace = "lte.up" }`, a trace of delivery opportunities of 1500 bytes
-    as Mahimahi has them; left out: packets take no time to send."""
+    """Rate on the wire, `overhead` included; or `{ trace = "lte.up" }`, a Mahimahi trace of delivery opportunities of
+    1500 bytes; default: packets take no time to send."""
     wifi: Wifi | None = None
-    """Wi-Fi in place of a rate: `{ mcs = 7, error = "10 %" }`."""
+    """Wi-Fi instead of a rate: `{ mcs = 7, error = "10 %" }`."""
     conditions: Conditions | None = None
-    """Rate, delay and loss over time: `{ csv = "walk.csv", loop = true }`. What is given beside it holds until a row
-    says otherwise."""
+    """Rate, delay and loss over time: `{ csv = "walk.csv", loop = true }`. Other keys of the link apply until a row
+    changes them."""
     delay: Time | None = None
     """One-way propagation delay."""
     queue: Queue | None = None
-    """Queue before the link: "80 packets", "213 kB", or a discipline; left out: 1000 packets (Linux's txqueuelen)."""
+    """Queue before the link: "80 packets", "213 kB", or a discipline; default: 1000 packets (Linux's txqueuelen)."""
     queue_at: Literal["link", "host-netem", "host-tbf"] | None = None
-    """Where the queue is: at the "link", behind the sender's interface, or on the interface of the host that sends, in
-    netem as in Mininet ("host-netem") or in tbf ("host-tbf"). There a full queue is not a loss but congestion that the
-    host hears of at once. tbf, unlike netem, leaves packets on their socket's account, which sends no more while about
-    a millisecond's worth or two buffers of its own wait (TCP small queues). Of a link's two directions it concerns
-    those that begin at a host; left out: "link"."""
+    """Place of the queue: at the "link", behind the sender's interface, or on the sending host's interface, in netem as
+    in Mininet ("host-netem") or in tbf ("host-tbf"). On the interface, a full queue is congestion that the host notices
+    at once, not a loss. tbf, unlike netem, charges packets to their socket. The socket stops sending while about a
+    millisecond's worth or two buffers of its own wait (TCP small queues). Only directions that begin at a host are
+    concerned; default: "link"."""
     bypass: Depth | None = None
-    """Packets of up to this IP length neither wait nor take time to send: they cross beside all others, with the delay
-    alone. So simulators have it whose acknowledgements skip the network; no real link does. Left out: none do."""
+    """Packets of up to this IP length neither queue nor take time to send, and only have the delay. Some simulators let
+    acknowledgements skip the network in this way; no real link does. Default: none."""
     loss: Loss | None = None
-    """Share of packets lost, or a loss model."""
+    """Fraction of packets lost, or a loss model."""
     jitter: Time | None = None
     """Standard deviation of the delay (normal distribution); packets keep their order."""
     burst: Depth | None = None
-    """Depth of the token bucket, at least a packet of `mtu` or 1500 bytes with its `overhead`; left out: packets leave
+    """Depth of the token bucket, at least a packet of `mtu` or 1500 bytes with its `overhead`; default: packets leave
     one after the other at the rate."""
     reorder: Share | None = None
-    """Share of packets that overtake those delayed (netem's reorder)."""
+    """Fraction of packets that overtake delayed ones (netem's reorder)."""
     duplicate: Share | None = None
-    """Share of packets that arrive twice."""
+    """Fraction of packets that arrive twice."""
     corrupt: Share | None = None
-    """Share of packets that arrive with a wrong checksum."""
+    """Fraction of packets that arrive with a wrong checksum."""
     overhead: int | None = Field(default=None, ge=0, le=1000)
-    """Link-layer bytes of a packet besides its IP length, counted in rate and byte limits; left out: 14 (Ethernet),
-    on a link that follows a trace 0, over Wi-Fi 38 (header, LLC and FCS of a data frame; 36 in 802.11a)."""
+    """Link-layer bytes of a packet besides its IP length, counted in rate and byte limits. Default: 14 (Ethernet); 0 on
+    a link that follows a trace; over Wi-Fi 38 (header, LLC and FCS of a data frame), or 36 in 802.11a."""
     mtu: int | None = Field(default=None, ge=576, le=65535)
-    """Longest IP packet in bytes. A host sends no longer ones on its own link; a router drops them and tells the sender
-    (RFC 1191, RFC 8201); at least 1280 for IPv6; left out: any."""
+    """Longest IP packet in bytes, at least 1280 for IPv6; default: any. A host sends no longer ones on its own link. A
+    router drops them and notifies the sender (RFC 1191, RFC 8201)."""
     icmp: bool | None = None
-    """Whether a router tells senders of packets longer than `mtu`; if not, they vanish."""
+    """Whether a router notifies senders of packets longer than `mtu`; otherwise these are lost silently."""
     up: bool | None = None
-    """Whether the link carries anything when the run starts."""
+    """Whether the link is up when the run starts."""
 
     @property
     def trace(self) -> DeliveryTrace | None:
@@ -200,12 +200,12 @@ class Link(Channel):
     ]
     """The two ends: a host, router or switch, with its interface ("client:eth0") or without ("r")."""
     middlebox: Middleboxes | None = None
-    """What changes packets on the way: a middlebox, or several in order from the first end; where one end is a host,
-    they stand at the other, else at the second."""
+    """A middlebox that changes packets, or several in order from the first end. If one end is a host, they are at the
+    other end, otherwise at the second."""
     forward: Channel = Field(default_factory=Channel.empty)
-    """What differs from the first end to the second."""
+    """Differences in the direction from the first end to the second."""
     backward: Channel = Field(default_factory=Channel.empty)
-    """What differs from the second end to the first."""
+    """Differences in the direction from the second end to the first."""
 
 
 class Route(Model):
@@ -214,8 +214,8 @@ class Route(Model):
     node: str
     """The host or router."""
     source: Prefix | None = None
-    """The packets' source; left out: any."""
+    """The packets' source; default: any."""
     destination: Prefix
     """The packets' destination."""
     interface: str
-    """The interface that they leave by."""
+    """The interface through which they leave."""

@@ -13,7 +13,7 @@ from polypath.scenario.wifi import Wifi
 def describe_topology(tables: Tables) -> str:
     """The topology as text: a drawing when the nodes follow each other in a row, else a list of links.
 
-    Of a `[topology]` its own picture, with the links that the scenario adds.
+    A `[topology]` has its own picture, with the links that the scenario adds.
     """
     if tables.topology is not None:
         return "\n".join(filter(None, (tables.topology.picture(), _channels(tables.topology), _list(tables))))

@@ -25,9 +25,9 @@ class Throughput(Rule):
 
     kind: Literal["throughput"]
     window: int = Field(default=5, ge=1, le=1000)
-    """Segments whose rates count; their mean is the harmonic one."""
+    """Number of recent segments whose rates enter the harmonic mean."""
     safety: Share = 0.9
-    """The part of that mean that a rate may have (dash.js)."""
+    """The fraction of that mean that a rate may reach (dash.js)."""
 
     def planned(self, buffer: int, segment: int) -> dict[str, Any]:
         return {"window": self.window, "safety": self.safety}
@@ -38,10 +38,10 @@ class Buffer(Rule):
 
     kind: Literal["buffer"]
     reservoir: Period | None = None
-    """Up to here the lowest rate; left out: 3/8 of the buffer, as in the paper."""
+    """Buffer up to which the lowest rate is chosen; default: 3/8 of the buffer, as in the paper."""
     cushion: Period | None = None
-    """From here on above the reservoir the highest rate; left out: what makes both 9/10 of the buffer, as
-    in the paper, but no more than there can be when a segment is asked for."""
+    """Buffer above the reservoir from which the highest rate is chosen. Default: both together are 9/10 of the buffer,
+    as in the paper, but at most the content possible at a request."""
 
     def planned(self, buffer: int, segment: int) -> dict[str, Any]:
         reservoir = buffer * 3 // 8 if self.reservoir is None else self.reservoir
@@ -55,7 +55,7 @@ class Fixed(Rule):
 
     kind: Literal["fixed"]
     representation: int = Field(default=0, ge=0, le=99)
-    """Which of the rates, from 0, the lowest."""
+    """Index of the rate, from 0, the lowest."""
 
     def planned(self, buffer: int, segment: int) -> dict[str, Any]:
         return {"representation": self.representation}

@@ -14,10 +14,10 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)
 
 
 def read_text(path: Path, what: str) -> str:
-    """The file's text, UTF-8; `what` names in errors what was expected ("scenario", "minitopo topology").
+    """The file's text, UTF-8; `what` names the expected content in errors ("scenario", "minitopo topology").
 
-    Raises ScenarioError when there is no such file, when it is not a plain file, larger than 10 MB (before it is
-    read), not readable, or not text.
+    Raises ScenarioError if the file is missing, not a plain file, unreadable or not text. A file larger than 10 MB is
+    refused before it is read.
     """
     file = str(path)
     try:

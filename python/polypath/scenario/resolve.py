@@ -111,7 +111,7 @@ class _Change(NamedTuple):
 
 
 def _changes(tables: Tables) -> defaultdict[str, list[_Change]]:
-    """Of each node, by time."""
+    """The changes of each node, by time."""
     changes: defaultdict[str, list[_Change]] = defaultdict(list)
     for event in sorted(tables.event, key=lambda event: event.at):
         node, name = split_end(event.interface or "")
@@ -181,7 +181,7 @@ def _families(tables: Tables, hosts: Mapping[str, Host], applications: Entries) 
 
 
 def _unpaired(index: int, application: Application, hosts: Mapping[str, Host], name: str | None) -> Problem:
-    """Why there are no two addresses for an application, as it was written."""
+    """The reason why an application has no pair of addresses."""
     for key, host in (("source", application.client), ("destination", application.server)):
         address, own = getattr(application, key), host_addresses(hosts[host])
         if address is not None and address not in own:

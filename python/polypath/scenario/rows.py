@@ -1,10 +1,12 @@
 """An axis whose values are the rows of a CSV file.
 
-[vary.point]
-csv = "points.csv"                                     relative to the scenario's file; its first line names columns
-label = "point"                                        the column that names the values; left out: the first one
-rows = { class = "low", point = ["0", "5*"] }          which rows: by columns, a text or several, with * and ?
-set = { "link.path0.rate" = "{rate0_mbps} Mbps" }      what each of them sets; {COLUMN} is what it has there
+The axis is a table with these keys:
+
+    [vary.point]
+    csv = "points.csv"                                     relative to the scenario's file; the first line names columns
+    label = "point"                                        the column that names the values; default: the first
+    rows = { class = "low", point = ["0", "5*"] }          the rows, by columns: a text or several, with * and ?
+    set = { "link.path0.rate" = "{rate0_mbps} Mbps" }      the settings of a row; {COLUMN} is its cell
 """
 
 from __future__ import annotations

@@ -127,9 +127,9 @@ def apply(
 
 
 def overrides(tables: Tables, axis: Axis) -> list[str]:
-    """The tables that set themselves what the axis varies in a more general one, as "host.server".
+    """The tables that override the axis's setting in a more general table, as "host.server".
 
-    Of applications only where all of them do: one with a setting of its own may be what the others are compared with.
+    Applications count only if all of them do. One with its own setting may be the reference for the others.
     """
     found = [table for path in axis.paths for table in _closer(tables, path.split("."))]
     return list(dict.fromkeys(found))

@@ -52,7 +52,7 @@ class Pareto(Sizes):
     mean: Size
     """Mean size."""
     shape: float = Field(default=1.2, gt=1, le=100)
-    """The tail's exponent; the variance is infinite up to 2."""
+    """The tail's exponent; up to 2, the variance is infinite."""
 
     def at(self, share: float) -> int:
         least = self.mean * (self.shape - 1) / self.shape
@@ -65,7 +65,7 @@ class Empirical(Sizes):
 
     kind: Literal["cdf"]
     points: list[Annotated[tuple[Size, Share], BeforeValidator(_pair)]]
-    """Sizes and the share of flows up to each, both rising, the last 100 %."""
+    """Sizes and the fraction of flows up to each, both rising; the last is 100 %."""
 
     @field_validator("points")
     @classmethod
@@ -85,7 +85,7 @@ class _Published(Sizes):
     """A distribution of the literature."""
 
     packets: ClassVar[Sequence[tuple[int, float]]]
-    """Packets, and the share of flows up to so many."""
+    """Packets, and the fraction of flows up to this number."""
 
     def at(self, share: float) -> int:
         return _between([(count * _PACKET, up_to) for count, up_to in self.packets], share)

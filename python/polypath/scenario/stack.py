@@ -49,14 +49,14 @@ class _Own(Model):
     """Settings of which a scenario says more than the engine's registry, and what sets them all."""
 
     stack: Literal["polypath", "noq"] | None = None
-    """Who speaks QUIC: Polypath's own endpoint, or noq-proto, an implementation by others (in the simulator). noq's
-    defaults then take the place of the profile's."""
+    """The QUIC implementation: Polypath's own endpoint, or noq-proto, a separate implementation (in the simulator).
+    noq's defaults then replace those of the profile."""
     profile: ProfileName | None = None
     """The implementation whose defaults apply: `rfc`, `mptcp.org` or `linux`."""
     scheduler: Scheduler | None = None
     """The packet scheduler."""
     path_manager: PathManager | None = None
-    """What decides which subflows are opened."""
+    """The path manager, which decides which subflows are opened."""
     congestion: Congestion | None = None
     """Congestion control."""
     receive_buffer: Buffer | None = None
@@ -72,12 +72,12 @@ class _Own(Model):
     keepalive_probes: int | None = Field(default=None, ge=1, le=127)
     """Unanswered keep-alive probes after which the peer is given up (tcp_keepalive_probes)."""
     send_paths: list[Annotated[int, Field(ge=0, le=2**32 - 1)]] | None = None
-    """Path ids of Multipath QUIC on which this host sends data and acknowledgements, as long as one of them works;
-    [] is all. Ids count up from 0 in the order in which the client opens paths."""
+    """Path ids of Multipath QUIC on which this host sends data and acknowledgements, as long as one of them works; []
+    means all. Ids count up from 0 in the order in which the client opens paths."""
     ack_frequency: Frequency | None = None
-    """How many packets of this host's a peer of QUIC acknowledges together instead of two, or a table
-    (draft-ietf-quic-ack-frequency-14). Both ends need it: a host that asks offers its peer the same. noq always offers
-    it. 0: nothing is asked for or offered."""
+    """Number of packets that a QUIC peer acknowledges together instead of two, or a table
+    (draft-ietf-quic-ack-frequency-14). Both ends need it: a host that requests it also offers it. noq always offers it.
+    0: neither requested nor offered."""
 
 
 if TYPE_CHECKING:

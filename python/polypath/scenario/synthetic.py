@@ -41,9 +41,9 @@ _STEP_S: Final = 0.02
 def lte(seed: int, duration_s: int) -> str:
     """Delivery opportunities of a cellular link, in Mahimahi's format.
 
-    A Poisson process whose rate is itself a Brownian motion of 200 packets/s per square root of a second, between 0
-    and 1000 packets/s (12 Mbps); once the rate is 0 it stays so for a time exponentially distributed around 1 s. The
-    rate starts evenly distributed from 250 to 750 packets/s and moves each 20 ms.
+    They are a Poisson process. Its rate is a Brownian motion of 200 packets/s per square root of a second, between 0
+    and 1000 packets/s (12 Mbps). A rate of 0 lasts for an exponentially distributed time of 1 s on average. The rate
+    starts evenly distributed from 250 to 750 packets/s and moves each 20 ms.
     """
     own = _Draws(f"{seed} lte")
     rate = 250 + 500 * own.fraction()
@@ -93,11 +93,12 @@ _ROW_S: Final = 0.5
 def wifi_walk(seed: int, duration_s: int) -> str:
     """Rate and loss of a Wi-Fi link while somebody walks away from the access point, as CSV.
 
-    A walk of 1.4 m/s that begins 10 m away. The signal is -20 dBm at 1 m, falls by 35 dB for each tenfold distance, and
-    has log-normal shadowing of 3 dB that is correlated over 5 m (Gudmundson 1991). The rate is that of the highest MCS
-    of IEEE 802.11n whose minimum sensitivity is met (IEEE 802.11-2016, section 19.3.19.2), times 0.6 for what medium
-    access takes. Within 3 dB of the lowest sensitivity up to 20 % of packets are lost, and below it all. There is a row
-    each 0.5 s.
+    The walk has 1.4 m/s and begins 10 m away. The signal is -20 dBm at 1 m and falls by 35 dB for each tenfold
+    distance. Log-normal shadowing of 3 dB is correlated over 5 m (Gudmundson 1991).
+
+    The rate is that of the highest MCS of IEEE 802.11n whose minimum sensitivity is met (IEEE 802.11-2016, section
+    19.3.19.2). Medium access leaves 0.6 of it. Within 3 dB of the lowest sensitivity, up to 20 % of packets are lost,
+    and below it all. There is a row each 0.5 s.
     """
     own = _Draws(f"{seed} wifi-walk")
     kept = math.exp(-_SPEED * _ROW_S / _CORRELATION_M)

@@ -36,15 +36,15 @@ class Tables(Model):
     name: Name = "scenario"
     """The scenario's name, for titles and folders."""
     description: str = ""
-    """What it is for."""
+    """Purpose of the scenario."""
     seed: int = Field(default=1, ge=0, lt=SEEDS_END)
-    """From which all randomness follows."""
+    """Seed of all random numbers."""
     duration: Period = 60_000_000_000
-    """The run ends here at the latest, or when every application has ended."""
+    """Latest end of the run; it ends earlier when every application has ended."""
     defaults: Stack = Stack.empty()
-    """Transport settings of all hosts that do not say otherwise."""
+    """Transport settings of all hosts, which a host may override."""
     topology: AnyTopology | None = None
-    """A network by its kind and size; hosts, routers and links of the scenario's own come on top."""
+    """A network generated from its kind and size, to which the scenario's own hosts, routers and links are added."""
     host: dict[Name, Host] = Field(default_factory=dict)
     """The end systems by name."""
     router: dict[Name, Router] = Field(default_factory=dict)
@@ -52,28 +52,28 @@ class Tables(Model):
     switch: dict[Name, Switch] = Field(default_factory=dict)
     """The switches by name."""
     link: dict[Name, Link] = Field(default_factory=dict)
-    """The links by name. Their order is that of a host's interfaces: its first link is its first interface."""
+    """The links by name. Their order gives the order of a host's interfaces: its first link is its first interface."""
     medium: dict[Name, Medium] = Field(default_factory=dict)
-    """Channels of the air that links over Wi-Fi share, by name."""
+    """Wi-Fi channels that several links share, by name."""
     route: list[Route] = Field(default_factory=list)
-    """Static routes; where none matches, the shortest path is taken."""
+    """Static routes; without a matching one, the shortest path is taken."""
     routing: Literal["shortest-path", "ecmp", "in-turn", "spread"] = "shortest-path"
-    """Which of the paths with fewest hops is taken: that of least delay, one by a hash of the flow (ECMP), or the next
-    one for each new flow, as a controller places them that sees all flows. "spread" is a controller that reads
-    Multipath TCP's handshakes and gives the subflows of a connection paths with as few links in common as there can
-    be, longer ones, too."""
+    """The choice among paths with fewest hops: the one of least delay, one by a hash of the flow (ECMP), or the
+    next one for each new flow, as by a controller that sees all flows. "spread" is a controller that reads
+    Multipath TCP's handshakes. It gives the subflows of a connection paths with as few common links as possible,
+    including longer ones."""
     controller: Controller | None = None
-    """What rules the routers and switches; left out: nothing does, and they forward along the paths of `routing`."""
+    """A controller of the routers and switches; default: none, and they forward along the paths of `routing`."""
     bridging: Bridging | None = None
-    """With it the routers and switches are Ethernet bridges, which learn addresses and find a spanning tree."""
+    """Makes the routers and switches Ethernet bridges, which learn addresses and find a spanning tree."""
     application: list[AnyEntry] = Field(default_factory=list)
-    """What runs."""
+    """The applications."""
     event: list[Event] = Field(default_factory=list)
-    """What happens to links and interfaces."""
+    """Changes of links and interfaces during the run."""
     record: Record = Record.empty()
     """What is recorded."""
     vary: Vary = Field(default_factory=dict)
-    """What a sweep varies: each axis a path that `--set` takes, with its values; every combination is a point."""
+    """Axes of a sweep: each is a path that `--set` takes, with its values; every combination is a point."""
 
 
 End = tuple[str, str]
@@ -92,7 +92,7 @@ def described_interfaces(tables: Tables) -> dict[str, dict[str, Interface]]:
 
 
 def split_end(end: str) -> tuple[str, str | None]:
-    """A link's end as written: its node, and its interface if that is said."""
+    """A link's end as written: its node, and its interface if given."""
     node, colon, interface = end.partition(":")
     return node, interface if colon else None
 

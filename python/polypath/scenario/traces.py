@@ -121,11 +121,11 @@ class DeliveryTrace(Model):
     """In place of a rate: when packets may leave, from a trace in the format of Mahimahi's mm-link."""
 
     trace: str
-    """The file, relative to the scenario's: a line for each opportunity to deliver 1500 bytes, its time in ms. The file
+    """The file, relative to the scenario's: a line per opportunity to deliver 1500 bytes, with its time in ms. The file
     starts over at its last time."""
     gaps_ms: str | None = None
-    """The trace itself in place of the file, of which `trace` is then only the name: gaps in ms between opportunities,
-    "12 1x40 0x3", each with the number of opportunities that follow one another at it."""
+    """The trace itself instead of the file; `trace` is then only its name. It has gaps in ms between opportunities, "12
+    1x40 0x3", each with the number of consecutive opportunities that it precedes."""
 
     @model_validator(mode="after")
     def _readable(self) -> DeliveryTrace:

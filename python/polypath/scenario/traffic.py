@@ -36,33 +36,33 @@ class Application(Declared):
         def __getattr__(self, name: str) -> Any: ...
 
     name: Name | None = None
-    """Left out: its kind, numbered if there are several."""
+    """Default: its kind, numbered if there are several."""
     client: str = "client"
-    """The host that starts it."""
+    """The host that starts the connection."""
     server: str = "server"
     """The host that answers."""
     matrix: AnyMatrix | None = None
-    """Instead of client and server: who sends to whom among all hosts, "permutation", or a table with parameters; drawn
-    anew for each seed."""
+    """Replaces client and server: the pairs among all hosts, "permutation", or a table with parameters; drawn again for
+    each seed."""
     source: IP | None = None
-    """The client's address; left out: the first of its interfaces that are up at the start."""
+    """The client's address; default: the first of its interfaces that are up at the start."""
     destination: IP | None = None
-    """The server's address; left out: its first of the same family."""
+    """The server's address; default: its first of the same family."""
     start: Time = 0
-    """When it starts."""
+    """Start time."""
     start_jitter: Time = 0
-    """At most how much later it starts: a time drawn anew for each seed, evenly from none to this. Against phase
-    effects, where runs of all seeds are one and the same run."""
+    """Largest random delay of the start, drawn uniformly for each seed. It avoids phase effects, in which the runs of
+    all seeds are the same."""
     port: int | None = Field(default=None, ge=1, le=65535)
-    """The server's port; left out: 5001 and upwards, in the applications' order."""
+    """The server's port; default: 5001 and upwards, in the applications' order."""
     stack: Stack = Field(default_factory=Stack.empty)
-    """Where its transport differs from its hosts' on both sides."""
+    """Differences of its transport from its hosts' settings, on both sides."""
     client_stack: Stack = Field(default_factory=Stack.empty)
-    """Where its transport differs at the client."""
+    """Differences of its transport at the client."""
     server_stack: Stack = Field(default_factory=Stack.empty)
-    """Where its transport differs at the server."""
+    """Differences of its transport at the server."""
     group: Name | None = None
-    """Whose figures it counts for together with others of the same group; flows that arrive are their application's."""
+    """The group with which its figures are counted; flows that arrive form their application's group."""
     transport: str
 
     @property
@@ -103,11 +103,11 @@ class MeasuredApplication(Application):
     """An application that iperf3 knows, too."""
 
     program: Literal["iperf3"] | None = None
-    """The program that plays it on the engines linux and live; left out: the project's own. The simulator has one
-    model of both."""
+    """The program that runs it on the engines linux and live; default: Polypath's own. The simulator has one model of
+    both."""
     count: int = Field(default=1, ge=0, le=10_000)
-    """Connections side by side (iperf3 -P), each of which sends as much; from two on, their names end in -1, -2, ..,
-    and their ports count up. With 0 the application is left out."""
+    """Parallel connections (iperf3 -P), each of which sends as much. From two on, their names end in -1, -2, .., and
+    their ports count up. With 0 the application is left out."""
 
     @property
     def is_left_out(self) -> bool:
@@ -118,10 +118,10 @@ class Bulk(MeasuredApplication):
     """A transfer, which may stand for flows that arrive at random."""
 
     arrivals: float | None = Field(default=None, gt=0, le=1e6)
-    """Flows that begin in a second, a Poisson process of all pairs of the matrix together: each is a connection of its
-    own between one of the pairs, drawn anew. They begin from `start` on, for `duration` or to the end of the run."""
+    """Flows that begin per second, a Poisson process of all pairs of the matrix together. Each is a separate connection
+    between one of the pairs, which is drawn. They begin from `start` on, for `duration` or to the end of the run."""
     sizes: AnySizes | None = None
-    """With `arrivals`, in place of `size`: the distribution of the flows' sizes, "web-search", or a table."""
+    """With `arrivals`, replaces `size`: the distribution of the flows' sizes, "web-search", or a table."""
 
     @model_validator(mode="after")
     def _both_ways(self) -> Bulk:
@@ -162,9 +162,9 @@ class Messages(Application):
     """Messages, whose interval may be given as a rate."""
 
     interval: Period | None = None
-    """Time from one message to the next; needed unless `rate` is given."""
+    """Time from one message to the next; required unless `rate` is given."""
     rate: Rate | None = None
-    """Offered rate; needed unless `interval` is given."""
+    """Offered rate; required unless `interval` is given."""
 
     @model_validator(mode="after")
     def _one_pace(self) -> Messages:
@@ -181,17 +181,17 @@ class Video(Application):
     """Adaptive video; over QUIC all of it on one stream."""
 
     rates: list[Rate] = Field(default_factory=lambda: list(_LADDER), max_length=100)
-    """Of the representations, ascending; left out: those of Mao et al., SIGCOMM 2017."""
+    """Rates of the representations, ascending; default: those of Mao et al., SIGCOMM 2017."""
     segment: Period = 4000 * MS
-    """Time that a segment plays; its size follows from its rate."""
+    """Playing time of a segment; its size follows from its rate."""
     length: Period | None = None
-    """Of the video; the last segment is a whole one. Left out: it does not end."""
+    """Length of the video; the last segment is a whole one. Default: it does not end."""
     buffer: Period = 30_000 * MS
-    """The most that the player holds: it asks for no segment that would not fit."""
+    """Most video in the player's buffer; it requests no segment that would not fit."""
     startup: Period | None = None
-    """What has to be there before it plays, at the beginning and after a stall; left out: a segment."""
+    """Video needed before playing, at the beginning and after a stall; default: a segment."""
     rule: AnyRule = Field(default_factory=lambda: Throughput(kind="throughput"))
-    """How the next rate is chosen: "throughput", "buffer", "fixed", or a table with parameters."""
+    """Choice of the next rate: "throughput", "buffer", "fixed", or a table with parameters."""
 
     @model_validator(mode="after")
     def _fits(self) -> Video:
@@ -228,11 +228,11 @@ class PageObject(Model):
     """An object of a page."""
 
     name: str = Field(min_length=1, max_length=4000)
-    """What it is called in the results and by objects that wait for it."""
+    """Its name in the results and in `after` of other objects."""
     size: Depth
     """Bytes of the response's body."""
     after: list[str] = Field(default_factory=list)
-    """Names of the objects that have to be there before it is asked for."""
+    """Names of the objects that must have arrived before it is requested."""
     think: Time = 0
     """Time from the request's last byte to the response's first."""
     path: (
@@ -244,25 +244,25 @@ class PageObject(Model):
         ]
         | None
     ) = None
-    """What the request asks for; left out: made from the name."""
+    """Path of the request; default: made from the name."""
 
 
 class Page(Application):
     """A web page, by its objects: over HTTP/1.1 one at a time on each connection, over QUIC each on a stream of one."""
 
     objects: list[PageObject] = Field(default_factory=list, max_length=pages.MOST_OBJECTS)
-    """The objects; needed unless a file gives them."""
+    """The objects; required unless a file gives them."""
     csv: str | None = None
-    """A CSV file with the objects, relative to the scenario's, with columns `object`, `size_bytes`, and perhaps `after`
-    (names, with spaces between them) and `think_ms`."""
+    """A CSV file with the objects, relative to the scenario's. Its columns are `object`, `size_bytes`, and optionally
+    `after` (names separated by spaces) and `think_ms`."""
     har: str | None = None
-    """A HAR file with the objects, as browsers save it. What has no initiator there waits for the first one."""
+    """A HAR file with the objects, as browsers save it. An object without an initiator waits for the first one."""
     connections: int = Field(default=1, ge=1, le=100)
-    """Over TCP: how many are opened, all at the start; from two on, their names end in -1, -2, .., and their ports
-    count up. Browsers open six."""
+    """Number of connections over TCP, all opened at the start. From two on, their names end in -1, -2, .., and their
+    ports count up. Browsers open six."""
     of: Name | None = None
-    """Another page's name: this is one more connection for the objects of that page. What `connections` stands for is
-    written so."""
+    """Another page's name: this is one more connection for the objects of that page. Resolved scenarios express
+    `connections` in this way."""
 
     def side_by_side(self) -> list[Page]:
         """An application for each connection."""
@@ -328,21 +328,21 @@ class Command(Model):
 
     kind: Literal["command"]
     name: Name | None = None
-    """Left out: its kind, numbered if there are several."""
+    """Default: its kind, numbered if there are several."""
     host: str = "client"
     """The host on which it runs."""
     command: Annotated[str | list[str], BeforeValidator(_line_or_words)]
     """The program and its arguments, `["curl", "http://server:8000/"]`, or a line for sh, `"sleep 1; curl .."`."""
     transport: Literal["mptcp", "tcp"] = "mptcp"
-    """Over Multipath TCP also where the program asks for TCP, or over what it asks for."""
+    """Use Multipath TCP also for sockets that request TCP, or the transport that the program requests."""
     start: Time = 0
-    """When it starts. In the background with no `start`, half a second before everything else."""
+    """Start time. In the background without a `start`, half a second before everything else."""
     background: bool = False
     """A server: the run does not wait for its end, and ends it with SIGTERM."""
     ends_run: bool = False
-    """The run ends with it, whatever else still runs."""
+    """The run ends with it, even if others still run."""
     environment: dict[str, str] = Field(default_factory=dict)
-    """Variables of its environment besides the usual ones."""
+    """Further variables of its environment."""
     files: list[str] = Field(default_factory=list)
     """Text files, beside the scenario, that are copied into its working folder, such as `["server.py"]`."""
 
@@ -379,13 +379,18 @@ AnyEntry = Annotated[Application | Command, OneOf(Application, Command)]
 
 
 class Event(Model):
-    """A change at a time: of a link (rate, delay, loss, queue, up), of a host's interface (up, backup, fullmesh,
-    migrate_to), of a host (flush_endpoints), or of a router or switch (up)."""
+    """A change at a time: of a link, an interface, a host or a node.
+
+    - A link has rate, delay, loss, queue and up.
+    - A host's interface has up, backup, fullmesh and migrate_to.
+    - A host has flush_endpoints.
+    - A router or switch has up.
+    """
 
     at: Time
-    """When."""
+    """Time of the change."""
     link: str | None = None
-    """The link that changes; what is not given stays."""
+    """The link that changes; other settings stay."""
     direction: Literal["both", "forward", "backward"] = "both"
     """The link's direction that changes."""
     rate: Rate | None = None
@@ -397,24 +402,24 @@ class Event(Model):
     queue: Queue | None = None
     """New queue."""
     interface: str | None = None
-    """The interface that changes, "client:eth0"; its host is told."""
+    """The interface that changes, "client:eth0"; its host is notified."""
     host: str | None = None
     """The host that changes."""
     switch: str | None = None
     """The router or switch that fails or comes back: all of its links go down or up."""
     up: bool | None = None
-    """Whether the link or interface carries anything from now on. A link that goes down loses what is on it; an
-    interface loses what arrives while it is down, and the endpoints of its addresses leave the path manager before."""
+    """Whether the link or interface is up from now on. A link that goes down loses the packets on it. An interface
+    loses packets that arrive while it is down, and the path manager first loses the endpoints of its addresses."""
     backup: bool | None = None
     """Whether the interface's subflows are backups from now on, announced by MP_PRIO (RFC 8684 section 3.3.8)."""
     fullmesh: bool | None = None
-    """Whether the interface's endpoints have flag fullmesh from now on (ip mptcp endpoint change). Subflows from those
-    that are for subflows end, and others are opened."""
+    """Whether the interface's endpoints have the flag fullmesh from now on (ip mptcp endpoint change). Subflows from
+    endpoints for subflows end, and others are opened."""
     flush_endpoints: Literal[True] | None = None
-    """The path manager 'endpoints' of the host has none from now on (ip mptcp endpoint flush): subflows from them end,
-    and announced ones are withdrawn. An interface that goes down and comes back brings its own with it."""
+    """The host's path manager 'endpoints' loses all endpoints (ip mptcp endpoint flush). Subflows from them end, and
+    announced addresses are withdrawn. An interface that goes down and comes back adds its own again."""
     migrate_to: str | None = None
-    """Another interface of the host, "eth1": paths of its clients of QUIC migrate there (RFC 9000 section 9.2)."""
+    """Another interface of the host, "eth1", to which paths of its QUIC clients migrate (RFC 9000 section 9.2)."""
 
 
 class Record(Model):
@@ -423,11 +428,11 @@ class Record(Model):
     interval: Period = 100 * MS
     """Sampling interval."""
     segments: bool = False
-    """One row a segment, for time-sequence plots."""
+    """One row per segment, for time-sequence plots."""
     decisions: bool = False
-    """One event a scheduler's decision; in the simulator."""
+    """One event per scheduling decision; only in the simulator."""
     account: bool = False
-    """What the links that bound a connection could carry, and why they did not."""
+    """The capacity of the links that bound a connection, and the causes of unused capacity."""
     memory: Size = 4_000_000_000
-    """In the simulator: a run whose rows, requests and packets take more memory is stopped. Summary and files take some
-    twice as much for a moment."""
+    """In the simulator, a run is stopped if its rows, requests and packets take more memory. Summary and files briefly
+    take about twice as much."""

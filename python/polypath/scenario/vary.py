@@ -1,17 +1,19 @@
 """The axes of a sweep, as the table `[vary]` writes them.
 
-[vary]
-"defaults.receive_buffer" = ["300 kB", "1 MB"]          a path that --set takes, and its values
-"link.path0.rate, link.path1.rate" = ["10 Mbps", ..]    several paths that take the same value
-seeds = 10                                              seeds from the scenario's own upwards
+An axis has one of these forms:
 
-[vary.loss]                                             an axis with a name, and its values with labels
-none = {}
-wifi = { "link.path0.loss" = "1 %", "link.path0.jitter" = "2 ms" }
+    [vary]
+    "defaults.receive_buffer" = ["300 kB", "1 MB"]          a path that --set takes, and its values
+    "link.path0.rate, link.path1.rate" = ["10 Mbps", ..]    several paths that take the same value
+    seeds = 10                                              seeds from the scenario's own upwards
 
-[vary.point]                                            an axis of the rows of a CSV (`polypath.scenario.rows`)
-csv = "points.csv"
-set = { "link.path0.rate" = "{rate_mbps} Mbps" }
+    [vary.loss]                                             an axis with a name, and its values with labels
+    none = {}
+    wifi = { "link.path0.loss" = "1 %", "link.path0.jitter" = "2 ms" }
+
+    [vary.point]                                            an axis of the rows of a CSV (`polypath.scenario.rows`)
+    csv = "points.csv"
+    set = { "link.path0.rate" = "{rate_mbps} Mbps" }
 """
 
 from __future__ import annotations
@@ -148,10 +150,9 @@ def _paths(key: str) -> list[str]:
 
 
 def extended(vary: Mapping[str, Any], text: str) -> tuple[dict[str, Any], str]:
-    """`[vary]` with an axis as `--vary PATH=A,B` gives it, in the place of one that it replaces; and the axis's key.
+    """`[vary]` with an axis as `--vary PATH=A,B` gives it, which may replace one; and the axis's key.
 
-    Of an axis of a file's rows, `AXIS=A,B*` and `AXIS.COLUMN=A,B*` choose among all of them.
-    Raises ScenarioError.
+    For an axis of a file's rows, `AXIS=A,B*` and `AXIS.COLUMN=A,B*` choose among all of them. Raises ScenarioError.
     """
     name, equals, given = (part.strip() for part in text.partition("="))
     words = _split(given)

@@ -36,7 +36,7 @@ class Medium(Model):
     """A channel of the air. The links that name it take turns."""
 
     standard: Standard = DEFAULT_STANDARD
-    """The standard of links that name none."""
+    """The standard of links without their own."""
 
 
 class Aggregate(Model):
@@ -64,40 +64,41 @@ class WifiState(Model):
     """A state of the air: a rate, and how often frames fail at it."""
 
     mcs: Index
-    """Index of modulation and coding; of 802.11a 0 to 7 for 6, 9, 12, 18, 24, 36, 48 and 54 Mbps."""
+    """Index of modulation and coding; for 802.11a, 0 to 7 stand for 6, 9, 12, 18, 24, 36, 48 and 54 Mbps."""
     error: Share = 0.0
-    """Probability that a packet has to be sent again, each time."""
+    """Probability that a transmission of a packet fails."""
     dwell: Period | None = None
-    """Mean time in the state (exponential), at least 1 ms; left out: it is never left."""
+    """Mean time in the state (exponential), at least 1 ms; default: for ever."""
     next: list[Share] | None = None
-    """The probability of each state to follow, in their order; left out: that before and that after it in the list are
-    equally likely."""
+    """The probability of each state as the next one, in their order; default: the neighbours in the list are equally
+    likely."""
 
 
 class Wifi(Model):
     """Wi-Fi in place of a rate: a station with the rates of a standard, aggregates, and retransmission."""
 
     standard: Standard | None = None
-    """Left out: the medium's, without one 802.11n."""
+    """Default: the medium's, otherwise 802.11n."""
     mcs: Index | None = None
-    """Index of modulation and coding; of 802.11a 0 to 7 for 6, 9, 12, 18, 24, 36, 48 and 54 Mbps."""
+    """Index of modulation and coding; for 802.11a, 0 to 7 stand for 6, 9, 12, 18, 24, 36, 48 and 54 Mbps."""
     error: Share | None = None
-    """Probability that a packet has to be sent again, each time; left out: 0 %."""
+    """Probability that a transmission of a packet fails; default: 0 %."""
     states: list[WifiState] | None = None
-    """In place of `mcs` and `error` several of them, between which rate adaptation moves as a Markov chain in
-    continuous time; the first one holds at the start."""
+    """Replaces `mcs` and `error` with several states, between which rate adaptation moves as a Markov chain in
+    continuous time. The first one applies at the start."""
     medium: Name | None = None
-    """The channel that it shares with all links that name it; left out: the two directions of the link have one."""
+    """The channel that it shares with all links that name it; default: only the two directions of the link share
+    one."""
     width: Width = "20 MHz"
-    """Width of the channel: of 802.11n 20 or 40 MHz, of 802.11ac 80 MHz, too."""
+    """Width of the channel: 20 or 40 MHz for 802.11n, also 80 MHz for 802.11ac."""
     streams: int = Field(default=1, ge=1, le=4)
-    """Spatial streams of 802.11ac. An MCS of 802.11n says how many it has: 8 to 15 have two."""
+    """Spatial streams of 802.11ac. In 802.11n the MCS includes their number: 8 to 15 have two."""
     guard: Guard = "800 ns"
-    """Guard interval; 802.11a has none of 400 ns."""
+    """Guard interval; 802.11a has no 400 ns."""
     aggregate: Aggregate | None = None
-    """Bounds of an aggregate; 802.11a has none."""
+    """Bounds of an aggregate; 802.11a has no aggregates."""
     attempts: int = Field(default=7, ge=1, le=255)
-    """Times that a packet is sent before it is lost (dot11ShortRetryLimit)."""
+    """Transmissions of a packet before it is lost (dot11ShortRetryLimit)."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Wifi:

@@ -1,10 +1,10 @@
-"""More seeds where an interval is wider than asked for: `seeds = { until = { .. } }` of `[vary]`.
+"""More seeds if an interval is wider than requested: `seeds = { until = { .. } }` of `[vary]`.
 
-Each round looks at the intervals of a sweep's table. The number of seeds that would make one narrow enough follows from
-its width, which falls with the root of their number. A place is given that many, but at most twice those that it has: a
-width of few seeds is itself a guess. docs/statistics.md says how often the final intervals cover the mean.
+Each round looks at the intervals of a sweep's table. An interval's width falls with the root of the number of seeds,
+which gives the number needed. A place gets that many, but at most twice its current number, because the width from few
+seeds is itself a guess. Their final coverage is in docs/statistics.md.
 
-What a round asks for depends on the figures alone, so that a sweep that was stopped goes on as if it had not been.
+A round depends only on the figures, so an interrupted sweep continues as if it had not stopped.
 """
 
 from __future__ import annotations

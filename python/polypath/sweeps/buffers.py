@@ -69,10 +69,10 @@ def size(
     engine: str = "sim",
     progress: Progress = lambda runs: None,
 ) -> Sizing:
-    """The smallest receive buffer with at least `fraction` of the goodput that an ample one gives, as every larger one
-    that was tried has, too.
+    """The smallest receive buffer with at least `fraction` of the goodput of an ample one. Every larger one that was
+    tried reaches it too.
 
-    Raises ScenarioError for a connection that is not there or carries no stream, EngineError where a run fails or
+    Raises ScenarioError if the connection is missing or carries no stream. Raises EngineError if a run fails, or if
     nothing bounds the rate of the paths.
     """
     search = _Search(scenario, connection, seed, jobs, engine, progress)

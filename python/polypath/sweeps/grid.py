@@ -210,7 +210,7 @@ def _require_effect(scenario: Scenario, axis: Varied, found: Sequence[Point]) ->
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Of each axis's name the last step, or as many steps as tell it from the others."""
+    """The last step of each axis's name, or as many steps as distinguish it from the others."""
     steps = [name.split(",")[0].strip().split(".") for name in names]
     short = []
     for own in steps:

@@ -1,14 +1,15 @@
-"""What is known of a sweep's finished points, a line each, so that going on reads no result again.
+"""The journal of a sweep's finished points, one per line, so that resuming reads no result again.
 
-points.jsonl     a first line that says what it is; then of each point, in the order in which they finished: folder,
-                 key, plan_sha256, seed, files and rows, as points.parquet has them, and a checksum of these; a later
-                 line counts
+The first line of points.jsonl identifies the file. Each further line is a point, in the order in which they finished.
+It has folder, key, plan_sha256, seed, files, rows as in points.parquet, and a checksum. A later line replaces an
+earlier one.
 
-A line counts as long as it is as it was written, and its key and its files are as they were. The key is made of all
-that the point's plan follows from: the scenario, the point's settings, the files that the scenario names, the engine,
-the versions and the package. Files are known by their names, sizes, times and numbers (`folder.fingerprint`); none is
-opened. Where a line does not count, the point's plan is built and its files are read. So the journal may be lost, or
-may be of another machine.
+A line counts if it is intact, and if its key and its files are unchanged. The key covers everything that determines the
+point's plan: the scenario, the point's settings, the scenario's files, the engine, the versions and the package. Files
+are identified by names, sizes, times and inode numbers (`folder.fingerprint`) and not opened.
+
+Without a valid line, the point's plan is built and its files are read. The journal may therefore be lost, or be from
+another machine.
 """
 
 from __future__ import annotations

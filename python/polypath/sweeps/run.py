@@ -106,15 +106,14 @@ def run(
 ) -> list[Result]:
     """Runs the points of all sweeps on `jobs` cores (None: all of them); the result is the same for any number.
 
-    `figures` are patterns of the files that `save` draws of each point, such as "rate.png" or "*.pdf".
-    `progress` is called with the numbers of points done and to do; left out, a notebook shows a bar.
-    With `cluster` the workers of a Dask scheduler run them, by its address, or Slurm jobs ("slurm"); the result is the
-    same again.
+    `figures` are patterns of the files that `save` draws of each point, such as "rate.png" or "*.pdf". `progress` is
+    called with the numbers of points done and to do; by default, a notebook shows a bar. With `cluster` the workers of
+    a Dask scheduler run them, by its address, or Slurm jobs ("slurm"), with the same result.
 
     A point that fails is in `failures` and stops no other. A KeyboardInterrupt leaves every finished point in its
-    folder. Raises OutputError where a directory cannot be written, or is not the sweep's own, and
-    EngineError where there is no such engine, no such captures, no place for them, no job, or the cluster cannot be
-    had or is lost.
+    folder. Raises OutputError if a directory cannot be written or is not the sweep's own. Raises EngineError for an
+    unknown engine, unsupported captures, captures without a directory, and less than one job. It is also raised if the
+    cluster is unreachable or lost.
     """
     engines.require(engine)
     engines.require_captures(captures)

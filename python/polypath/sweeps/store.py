@@ -1,9 +1,11 @@
-"""A sweep's directory: a folder a point, and what is said of all of them.
+"""A sweep's directory: a folder per point, and files about all of them.
 
-sweep.json           name, engine, versions; axes[] name, labels, numbers, unit; points[] folder, values, seed,
-                     plan_sha256, state (done, missing, failed), failure; files, the sweep's own with their SHA-256
-points.parquet       a row for each connection of each point (`polypath.results.points`)
-statistics.parquet   the same over seeds (`polypath.results.statistics`)
+The directory has these files besides:
+
+    sweep.json           name, engine, versions; axes[] name, labels, numbers, unit; points[] folder, values, seed,
+                         plan_sha256, state (done, missing, failed), failure; files, the sweep's own with their SHA-256
+    points.parquet       a row for each connection of each point (`polypath.results.points`)
+    statistics.parquet   the same over seeds (`polypath.results.statistics`)
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ FORMAT = 1
 
 
 def finished(task: Task, versions: Mapping[str, str]) -> Mapping[str, Any] | None:
-    """The summary of a point that is done already.
+    """The summary of a finished point.
 
-    None where there is none of this plan, engine and version, and where a file is missing or not as it was written.
+    None if there is none for this plan, engine and version, or if a file is missing or was changed.
     """
     if task.directory is None:
         return None

@@ -46,7 +46,7 @@ def _before(counts: Flags, lost: Flags) -> Ints:
 
 
 def _behind_bytes(way: Way) -> Floats:
-    """Of each segment the bytes of those behind it whose acknowledgement is the first of it, too."""
+    """Per segment, the bytes behind it that are acknowledged first by the same acknowledgement."""
     total = np.cumsum(way.wire)
     same = np.concatenate((np.flatnonzero(np.diff(way.told_s) != 0), [way.told_s.size - 1]))
     last = same[np.searchsorted(same, np.arange(way.told_s.size))]

@@ -58,7 +58,7 @@ def reader(file: File) -> _Read | None:
 
 
 def estimated(of: Sequence[Socket], *, multipath: bool) -> Estimate:
-    """Of the sockets side by side on one path."""
+    """The estimate from parallel sockets on one path."""
     samples = _together(of)
     wire = _wire(of, multipath=multipath)
     trips = np.array([each.rtt_s for each in samples if each.rtt_s is not None])

@@ -1,8 +1,10 @@
-"""What a path is, from what a capture shows of it: rate, delay, queue, loss, each with an interval.
+"""The properties of a path, from a capture: rate, delay, queue, loss, each with an interval.
 
-Rate: trains of packets that leave a queue do so at the link's rate (Dovrolis, Ramanathan and Moore, INFOCOM 2001);
-where none queued, the dispersion of the closest packets (Keshav, SIGCOMM 1991). Delay: the least round trip. Queue: the
-time in it when it overflowed. Random loss: what was lost while it was not full.
+- Rate: trains of packets leave a queue at the link's rate (Dovrolis, Ramanathan and Moore, INFOCOM 2001). Without
+  queueing, it is the dispersion of the closest packets (Keshav, SIGCOMM 1991).
+- Delay: the least round trip.
+- Queue: the time in it when it overflowed.
+- Random loss: packets lost while it was not full.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ class Estimate:
 
 
 def estimate(ways: Sequence[Way]) -> Estimate:
-    """Of one direction of one path: of each of its subflows."""
+    """The estimate of one direction of a path, from each of its subflows."""
     rate = _rate(ways)
     met = None if rate is None else [backlog.at_losses(way, rate.value) for way in ways]
     moving = _moves(ways, rate)

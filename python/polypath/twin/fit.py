@@ -77,7 +77,7 @@ class Trial:
 
     @property
     def seed(self) -> int:
-        """That whose twin is closest, goodput and RTT above all."""
+        """The seed with the closest twin, by goodput and RTT above all."""
         return int(np.argmin(self.misses)) + 1
 
     @property
@@ -87,7 +87,7 @@ class Trial:
 
 
 def seen(found: Network, recording: Recording) -> tuple[Seen, ...]:
-    """Of each path, from the connection's start to its last byte."""
+    """The observations of each path, from the connection's start to its last byte."""
     start = found.connection["start_ns"] / NS
     last = max(float(np.nanmax(way.told_s)) for path in found.paths for way in path.ways)
     return tuple(_of(path, start, last) for path in found.paths)
@@ -111,13 +111,13 @@ def _of(path: Path, start: float, last: float) -> Seen:
 
 
 def rtt_p95_s(of: Sequence[Seen]) -> float:
-    """Of all segments of all paths."""
+    """The 95th percentile of the RTT of all segments of all paths."""
     found = np.concatenate([np.zeros(0), *(each.rtt_s for each in of)])
     return float(np.quantile(found, 0.95)) if found.size else 0.0
 
 
 def goodput_bps(of: Sequence[Seen]) -> float:
-    """Of all paths together."""
+    """The goodput of all paths together."""
     return sum(each.goodput_bps for each in of)
 
 
@@ -183,7 +183,7 @@ class Fitter:
         return found
 
     def best(self, choices: Iterable[Choice]) -> Trial:
-        """Of several choices the closest; the first counts where another is not clearly closer."""
+        """The closest choice; the first counts if no other is clearly closer."""
         first, *others = [self.trial(each) for each in choices]
         closest = min(others, key=lambda trial: trial.distance, default=first)
         clearly = first.distance > _FAR and closest.distance < _CLEARLY * first.distance

@@ -22,7 +22,7 @@ _AT_ONCE_S: Final = 0.002
 
 @dataclass(frozen=True)
 class Habits:
-    """Of one host."""
+    """The habits of one host."""
 
     #: Options that it does not offer, by the keys of a scenario.
     lacking: Sequence[str]

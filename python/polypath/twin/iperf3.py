@@ -115,7 +115,7 @@ def _whole(samples: Sequence[Sample]) -> Iterator[Sample]:
 
 
 def _with_total(sockets: Sequence[Socket], total: Mapping[str, Any]) -> Sequence[Socket]:
-    """Of the receiver's own intervals, which tell no retransmissions, the total that the sender reported."""
+    """The receiver's own intervals, which lack retransmissions, with the total that the sender reported."""
     count = int(total.get("retransmits") or 0)
     if not count or any(each.retransmits for socket in sockets for each in socket.samples):
         return sockets

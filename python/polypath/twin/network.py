@@ -91,7 +91,9 @@ class Network:
 
 
 def network(recording: Recording, connection: str | None, *, both_ends: bool) -> Network | None:
-    """Of the connection of this name or number, or of most bytes; None if there is none of TCP with data."""
+    """The network of the connection of this name or number, or of that with most bytes; None without a TCP connection
+    with data.
+    """
     ends = recording.tables["connection_ends"].with_columns(
         bytes=pl.col("client_received_bytes") + pl.col("server_received_bytes")
     )

@@ -90,8 +90,9 @@ class Way:
 
     @property
     def arrivals(self) -> tuple[Floats, Floats, Floats, Flags]:
-        """Distinct times at which bytes were told to have arrived, how many, the least time in queues of these
-        segments, and whether a loss lies before."""
+        """Distinct times at which bytes were reported to have arrived, how many, their least time in queues, and
+        whether a loss lies before.
+        """
         known = np.isfinite(self.told_s)
         order = np.argsort(self.told_s[known], kind="stable")
         told = self.told_s[known][order]
@@ -261,8 +262,9 @@ def _by_timestamps(data: pl.DataFrame, seen_s: Floats) -> Floats:
 
 
 def _holes(begin: Ints, end: Ints, repeats: Flags) -> Flags:
-    """What comes behind a hole that something older fills later, which was not there before, has a loss before it: on
-    the way to the capture, which may be in the sender's own queue."""
+    """Marks losses before the capture, such as in the sender's own queue. A segment has such a loss before it if it
+    comes behind a hole that is later filled with older data.
+    """
     highest = np.maximum.accumulate(end)
     before = np.concatenate((begin[:1], highest[:-1]))
     late = (begin < before) & ~repeats

@@ -65,7 +65,7 @@ class Requests:
 
 
 def requests(client: Path, server: Path, port: int | None = None) -> list[Requests]:
-    """Of each connection that asks and is answered, at this port of the server, from a capture at each end of it.
+    """The requests of each connection that asks and is answered at this port of the server, from a capture at each end.
 
     Raises CaptureError.
     """
@@ -209,8 +209,10 @@ def _request(asked: Turn, answered: Turn, sides: Mapping[str, _Side]) -> Request
 
 
 def _bytes(back: _Side, answer: int, answered: Turn, *, ahead: bool) -> float:
-    """Bytes of the same answer that were sent before its last ones on the same path; or those that were still on their
-    way when these left."""
+    """Bytes of the same answer that were sent before its last ones on the same path.
+
+    With `ahead`, only those that were still in flight when the last ones left.
+    """
     own = (back.way == back.way[answer]) & (back.sent_s >= answered.start_s) & (np.arange(back.way.size) < answer)
     if ahead:
         own &= back.arrived_s > back.sent_s[answer]

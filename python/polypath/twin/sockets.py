@@ -50,7 +50,7 @@ class _Reading:
         return float(match[0]) if match else None
 
     def total(self, name: str) -> float:
-        """Of retrans:1/25 the second."""
+        """The second number of retrans:1/25."""
         last = self.values.get(name, "").rpartition("/")[2]
         return float(last) if last.replace(".", "", 1).isdigit() else 0.0
 
@@ -76,7 +76,7 @@ def is_one(begin: bytes) -> bool:
 
 
 def read(file: Path, connection: str | None) -> Counted:
-    """Of the connection of this name (the remote end), or of that with most bytes. Raises CaptureError."""
+    """The connection of this name (the remote end), or that with most bytes. Raises CaptureError."""
     by_connection: dict[object, list[_Reading]] = defaultdict(list)
     for each in _readings(file.read_text(encoding="utf-8", errors="replace")):
         by_connection[each.token or (each.local, each.remote)].append(each)

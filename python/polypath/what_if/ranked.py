@@ -158,7 +158,7 @@ def _effective(plan: Plan, of: Subject) -> Any:
 
 
 def _helping(goal: Goal, figures: Mapping[Candidate, Sequence[float | None]]) -> Iterator[Candidate]:
-    """Of each kind the best, if it is shown to be better than what is there."""
+    """The best of each kind, if it is shown to be better than the present setting."""
     rows = [row for row in _rows(goal, figures) if row.comparison is not None]
     for kind in dict.fromkeys(row.candidate.kind for row in rows):
         first = next(row for row in rows if row.candidate.kind == kind)

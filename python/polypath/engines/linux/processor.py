@@ -1,8 +1,8 @@
-"""One of the machine's processors for each guest.
+"""One of the machine's processors per guest.
 
-A guest is one thread of work: its kernel and its programs are host processes that hand over to each other at every
-system call, some 200,000 times in ten simulated seconds of TCP at 19 Mbps. Between two processors each of these wakes
-an idle one, which costs more than what it is woken for.
+A guest is one thread of work. Its kernel and its programs are host processes that switch at every system call. TCP at
+19 Mbps has about 200,000 of them in ten simulated seconds. Between two processors, each switch would wake an idle one,
+which costs more than the work itself.
 """
 
 from __future__ import annotations

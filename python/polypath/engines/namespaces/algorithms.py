@@ -1,4 +1,4 @@
-"""What the kernel calls the algorithms of a Plan, and why it has not the others."""
+"""The kernel's names of a Plan's algorithms, and the reasons why others are missing."""
 
 from __future__ import annotations
 

@@ -120,8 +120,9 @@ class Job:
                 yield event["at_ns"], "event", command
 
     def change(self, number: int, event: Mapping[str, Any]) -> str | None:
-        """The command that makes an event of the Plan happen, its files added; None where it happens by itself. Raises
-        EngineError."""
+        """The command that executes an event of the Plan, with its files added; None if the event needs no command.
+        Raises EngineError.
+        """
         action, at = event["action"], event["at_ns"]
         match action["kind"]:
             case "link":

@@ -104,9 +104,10 @@ def _passive(network: Network, kernel: Kernel, node: int, parameters: Mapping[st
 
 
 def _followed(network: Network, kernel: Kernel, node: int) -> Paths:
-    """Nothing is opened or announced. Where interfaces are or become backups, their addresses are endpoints without a
-    task: only of endpoints does the kernel send MP_PRIO and answer MP_JOIN with the backup flag
-    (`mptcp_pm_is_backup`). They outlast their interfaces, since nobody looks after them."""
+    """Nothing is opened or announced. Interfaces that are or become backups have their addresses as endpoints without a
+    task, because the kernel sends MP_PRIO only for endpoints. It also answers MP_JOIN with the backup flag only for
+    them (`mptcp_pm_is_backup`). They outlast their interfaces, since no path manager removes them.
+    """
     plan = network.plan
     actions = (event["action"] for event in plan["events"])
     backups = any(interface["backup"] for interface in network.nodes[node]["interfaces"])

@@ -149,10 +149,10 @@ def follow(
     progress: Callable[[int], None],
     processor: int | None = None,
 ) -> Ended:
-    """Runs the command in the run's folder to its end, or until Ctrl-C; where a processor is given, on that one.
+    """Runs the command in the run's folder to its end, or until Ctrl-C, on the given processor if any.
 
-    It leads a session of its own, which is killed with all that is in it, also where this process dies; then the
-    folder is removed as well. Raises EngineError where it takes too long.
+    The command leads a session of its own. The whole session is killed at the end, also if this process dies, and then
+    the folder is removed. Raises EngineError on a timeout.
     """
     ended = Ended()
     with started(command, path, processor) as process:

@@ -37,9 +37,9 @@ def _wanted(data: Mapping[str, Any], options: Options) -> bool:
 def _from_captures(files: Sequence[Path], frames: Mapping[str, pl.DataFrame], end_ns: int) -> dict[str, pl.DataFrame]:
     """`frames` with segments, SACK blocks and headers; captures are stamped in nanoseconds since the run's origin.
 
-    Connections and subflows are numbered as in `frames`; what belongs to none of them is left out, so that nothing is
-    read where no subflow was established. So is what the hosts sent after `end_ns`, as their programs
-    were ended. Raises EngineError.
+    Connections and subflows are numbered as in `frames`, and other packets are left out. Without an established
+    subflow, nothing is read. Packets sent after `end_ns`, when the programs were ended, are left out too. Raises
+    EngineError.
     """
     if frames["subflow_ends"].is_empty():
         return dict(frames)

@@ -95,7 +95,7 @@ class Session:
         return self._ask(["start", namespace(node), *options], nothing), self.folder / folder
 
     def stop(self, number: int) -> None:
-        """Ends what was started. Raises EngineError where it had ended by itself, and badly."""
+        """Ends the process. Raises EngineError if it had already ended with an error."""
         code = self._ask(["stop", str(number)], nothing)
         if code not in (0, _TERMINATED):
             raise EngineError(f"it had ended before, with exit code {code}, and what it left may be incomplete")

@@ -1,8 +1,8 @@
 """Links as queue disciplines of the shaping namespace.
 
-A direction of a link is one device's tree: the root, handle 1:, is netem for what happens to packets under way (delay,
-loss, duplicates ..); its child, handle 10:, is the bottleneck with its queue. A packet so waits before the bottleneck
-for the delay that the Plan has behind it, which is the same to both ends.
+A direction of a link is one device's tree. The root, handle 1:, is netem for packets in flight (delay, loss, duplicates
+..). Its child, handle 10:, is the bottleneck with its queue. A packet thus waits before the bottleneck for the delay
+that the Plan has behind it. Both ends see no difference.
 """
 
 from __future__ import annotations

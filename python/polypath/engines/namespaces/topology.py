@@ -1,7 +1,7 @@
-"""A Plan's network in the guest: a namespace for each node, and the next hop from each node to each address.
+"""A Plan's network in the guest: a namespace per node, and the next hop from each node to each address.
 
-Every interface that speaks IP has a made-up gateway address, which only neighbour tables know: a route names its next
-hop by it, and no address resolution ever runs.
+Every IP interface has an invented gateway address, which only neighbour tables contain. A route names its next hop by
+it, so no address resolution runs.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Network:
         return bool(self.nodes[node]["kind"] == "host")
 
     def mtu(self, node: int) -> int:
-        """Of a host's interfaces what its stack says; nothing is too long for other nodes."""
+        """For a host's interface, the MTU of its stack. Other nodes accept any length."""
         stack = self.nodes[node]["stack"]
         return int(stack["mtu"]) if stack else LARGEST_MTU
 
@@ -182,11 +182,11 @@ class Network:
                     yield from self._beyond(port, seen | {peer.node})
 
     def next_hop(self, node: int, address: Any, out: int | None = None) -> Hop | None:
-        """The next hop from a node to an address, by the interface `out` or by any; None where there is none.
+        """The next hop from a node to an address, through the interface `out` or any; None if there is none.
 
-        Routers and switches send as the simulator's do without static routes, which are rules of their own. A host,
-        which there sends by its source's interface, here takes that of the shortest way, by an interface that has an
-        address of the same IP version.
+        Routers and switches forward as the simulator's do without static routes, which are separate rules. In the
+        simulator, a host sends through its source's interface. Here it takes the shortest way through an interface with
+        an address of the same IP version.
         """
         if out is None and not self.is_host(node):
             way = self._way(node, address)

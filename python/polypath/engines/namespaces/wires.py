@@ -36,7 +36,9 @@ class Wires(Protocol):
         ...
 
     def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> str | None:
-        """The command that changes a link, its files added; None where it changes by itself. Raises EngineError."""
+        """The command that changes a link, with its files added; None if the change needs no command. Raises
+        EngineError.
+        """
         ...
 
     def files(self) -> dict[str, str]:
@@ -93,10 +95,10 @@ class Netem:
             self._lay_in_host(script, node)
 
     def _wire_mtu(self, channel: Mapping[str, Any]) -> int:
-        """What the far end of an interface takes: what is longer than the MTU of a link without ICMP vanishes there.
+        """The longest packet that the far end of an interface accepts; longer ones are lost on a link without ICMP.
 
-        Otherwise as much as any host sends, and no more: codel, fq_codel and pie leave a queue alone that is no longer
-        than a packet or two of the device's MTU (`psched_mtu`).
+        Otherwise this is the longest packet that any host sends, and no more. A larger value would switch disciplines
+        off. codel, fq_codel and pie drop nothing from a queue of one or two packets of the MTU (`psched_mtu`).
         """
         vanishes = channel["mtu"] is not None and not channel["icmp"]
         return channel["mtu"] - _GRACE if vanishes else min(self._packet - shaping.ETHERNET, LARGEST_MTU)

@@ -1,7 +1,8 @@
-"""The application's process: eventlet's hub waits for the simulation in place of sockets and clocks.
+"""The application's process: eventlet's hub waits for the simulation instead of sockets and clocks.
 
-It is a program, not a module of the package. Over a pipe it gets the application, then again and again the simulated
-time and what has come on the control channels; it answers what was sent on them, and when it wants to go on.
+It is a program, not a module of the package. It receives the application over a pipe, then repeatedly the simulated
+time and the data of the control channels. It answers with the data sent on them, and with the time at which it wants to
+continue.
 """
 
 from __future__ import annotations

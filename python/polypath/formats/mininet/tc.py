@@ -1,7 +1,7 @@
-"""The options of Mininet's links, and what they make of a scenario's link (mininet/link.py `TCIntf`, man tc-netem).
+"""The options of Mininet's links, and their conversion to a scenario's link (mininet/link.py `TCIntf`, man tc-netem).
 
-netem counts packets on their way into its limit; a scenario's queue does not. netem draws jitter evenly between plus
-and minus the value, which has a standard deviation of the value over the root of 3, and lets packets overtake.
+netem counts packets in propagation towards its limit; a scenario's queue does not. Its jitter is uniform between plus
+and minus the value, and packets may overtake. The standard deviation is the value over the root of 3.
 """
 
 from __future__ import annotations

@@ -70,7 +70,9 @@ def _way(axis: int) -> int:
 
 
 def _strides(sizes: Sequence[int]) -> tuple[list[float], list[float]]:
-    """Of each direction the places from one coordinate to the next; how many places all take down and across."""
+    """Per direction, the number of places from one coordinate to the next; and the extent of all places, down and
+    across.
+    """
     strides, spans = [], [0.0, 0.0]
     for axis, size in enumerate(sizes):
         way = _way(axis)

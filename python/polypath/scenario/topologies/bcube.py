@@ -22,11 +22,11 @@ class BCube(Topology):
     n: int = Field(default=4, ge=2, le=64)
     """Ports of a switch."""
     k: int = Field(default=1, ge=0, le=7)
-    """The highest level; a server has k+1 links and as many disjoint ways to any other."""
+    """The highest level; a server has k+1 links and as many disjoint paths to any other."""
     ways: int = Field(default=0, ge=0, le=64)
-    """Subflows of a connection between two servers, in place of a path manager. The first k+1 take the ways of the
-    source's BuildPathSet, which share no link, the shortest first; more of them take ways between the other pairs of
-    interfaces. A connection of one path takes the first. 0: addresses and subflows are as without it."""
+    """Subflows of a connection between two servers, instead of a path manager. The first k+1 take the paths of the
+    source's BuildPathSet, shortest first, which share no link. Further ones use the other pairs of interfaces. A
+    single-path connection takes the first. 0: addresses and subflows are unaffected."""
 
     @model_validator(mode="after")
     def _size(self) -> BCube:

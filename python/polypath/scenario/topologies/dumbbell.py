@@ -15,7 +15,7 @@ class Dumbbell(Topology):
     kind: Literal["dumbbell"]
     source: ClassVar[str] = "Shenker, Zhang and Clark, Computer Communication Review 1990"
     pairs: int = Field(default=2, ge=1, le=4096)
-    """Clients, and as many servers."""
+    """Number of clients, and of servers."""
 
     def made(self) -> Network:
         names = range(self.pairs)

@@ -16,11 +16,11 @@ class FatTree(Topology):
     kind: Literal["fat-tree"]
     source: ClassVar[str] = "Al-Fares, Loukissas and Vahdat, SIGCOMM 2008, section 3"
     k: int = Field(default=4, ge=2, le=32)
-    """Ports of a switch, an even number: k²/4 ways between hosts of different pods."""
+    """Ports of a switch, an even number: k²/4 paths between hosts of different pods."""
     hosts: int | None = Field(default=None, ge=1, le=1024)
-    """Hosts at each edge switch; left out: k/2. Four times as many make an oversubscription of 4 to 1."""
+    """Hosts at each edge switch; default: k/2. Four times as many give an oversubscription of 4 to 1."""
     interfaces: int = Field(default=1, ge=1, le=16)
-    """Links of each host; the first goes to its own edge switch, the others to the pod's next ones in turn."""
+    """Links of each host. The first goes to its own edge switch, the others to the pod's next ones in turn."""
 
     @field_validator("k")
     @classmethod

@@ -21,11 +21,11 @@ class Jellyfish(Topology):
     switches: int = Field(default=20, ge=2, le=2000)
     """Switches."""
     degree: int = Field(default=4, ge=1, le=64)
-    """Links of a switch to others; one switch has one less where switches times degree is odd."""
+    """Links of a switch to others; if switches times degree is odd, one switch has one less."""
     hosts: int = Field(default=1, ge=1, le=256)
     """Hosts at each switch."""
     seed: int = Field(default=1, ge=0, lt=2**63)
-    """From which the graph is drawn; not the scenario's seed, so that all seeds of a sweep have the same network."""
+    """Seed of the graph. It differs from the scenario's seed, so all seeds of a sweep have the same network."""
 
     @model_validator(mode="after")
     def _degree(self) -> Jellyfish:
@@ -71,9 +71,11 @@ class Jellyfish(Topology):
 
 
 class _Growing:
-    """Joins pairs of switches with free ports as long as there are any. A switch that is left with two ports takes a
-    link between two others apart and goes between them, as the source does; two switches that are left with one each
-    and are neighbours do so together."""
+    """Joins pairs of switches with free ports as long as there are any.
+
+    A switch left with two ports is inserted into a link between two others, as in the source. Two neighbouring switches
+    left with one port each do so together.
+    """
 
     def __init__(self, switches: int, degree: int, stream: str) -> None:
         self._free = dict.fromkeys(range(switches), degree)

@@ -17,7 +17,7 @@ class Parallel(Topology):
     kind: Literal["parallel"]
     source: ClassVar[str] = "Valdivieso, Cajas, Mejía and Bernal, EPN Quito, 2017, figure 2"
     paths: int = Field(default=2, ge=1, le=256)
-    """How many routers stand side by side."""
+    """Number of parallel routers."""
 
     def made(self) -> Network:
         link, access_link = self.link, self.access_link

@@ -15,7 +15,7 @@ class ParkingLot(Topology):
     kind: Literal["parking-lot"]
     source: ClassVar[str] = "Floyd, Connections with multiple congested gateways, Computer Communication Review 1991"
     hops: int = Field(default=3, ge=1, le=256)
-    """Links between the routers, each a bottleneck of its own."""
+    """Links between the routers, each of them a bottleneck."""
 
     def made(self) -> Network:
         pairs = range(self.hops + 1)

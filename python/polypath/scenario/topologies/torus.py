@@ -19,9 +19,9 @@ class Torus(Topology):
     kind: Literal["torus"]
     source: ClassVar[str] = "Dally, IEEE Transactions on Computers 1990"
     size: int = Field(default=4, ge=3, le=1024)
-    """Switches in a row; with fewer than three, the last would be joined to the first twice."""
+    """Switches in a row, at least three; otherwise the last would be joined to the first twice."""
     dimensions: int = Field(default=2, ge=1, le=6)
-    """Directions: 1 is a ring, 2 a grid."""
+    """Number of dimensions: 1 is a ring, 2 a grid."""
     hosts: int = Field(default=1, ge=1, le=256)
     """Hosts at each switch."""
 

@@ -16,12 +16,12 @@ class Vl2(Topology):
     kind: Literal["vl2"]
     source: ClassVar[str] = "Greenberg et al., SIGCOMM 2009, section 4"
     aggregation_ports: int = Field(default=4, ge=2, le=64)
-    """D_A, ports of an aggregation switch, even: half lead up, and there are D_A/2 intermediate switches."""
+    """D_A, ports of an aggregation switch, even. Half of them lead up, and there are D_A/2 intermediate switches."""
     intermediate_ports: int = Field(default=4, ge=2, le=64)
-    """D_I, ports of an intermediate switch, even: there are as many aggregation switches."""
+    """D_I, ports of an intermediate switch, even; there are as many aggregation switches."""
     servers: int = Field(default=20, ge=1, le=256)
-    """Hosts at each of the D_A D_I / 4 top-of-rack switches; `access` says how their links differ, 1 Gbps to 10 in the
-    source."""
+    """Hosts at each of the D_A D_I / 4 top-of-rack switches. `access` sets their links, which have 1 Gbps beside 10 in
+    the source."""
 
     @field_validator("aggregation_ports", "intermediate_ports")
     @classmethod

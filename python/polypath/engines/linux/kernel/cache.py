@@ -159,8 +159,9 @@ def key(recipe_digest: str, source: str) -> str:
 
 
 def installed() -> list[Installed]:
-    """The kernel of the package and every one in the cache, the one chosen last at the end; one that cannot be read is
-    passed over."""
+    """The kernel of the package and every one in the cache, with the last one chosen at the end. Unreadable ones are
+    skipped.
+    """
     packaged = package()
     paths = [] if packaged is None else [packaged / _DESCRIPTION]
     built = sorted(cache().glob(f"*/{_DESCRIPTION}"), key=lambda path: (path.stat().st_mtime_ns, path))

@@ -101,7 +101,7 @@ def build(
 
 
 def _built(wanted: Recipe, variant: str, own: sources.Source | None) -> Installed | None:
-    """The kernel that is there as it was installed: of the person's own source, or of the best pin."""
+    """The kernel that is installed and unchanged: from the user's own source, or from the best pin."""
     digest = wanted.digest(variant)
     fitting = [kernel for kernel in reversed(installed()) if kernel.recipe == digest and _is_intact(kernel)]
     if own is not None:

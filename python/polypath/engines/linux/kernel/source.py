@@ -71,8 +71,8 @@ def given(path: Path) -> Source:
 
 
 def fetched(pins: Sequence[Pin], folder: Path, say: Say) -> Iterator[Source]:
-    """The sources that can be had, best first, each downloaded when it is asked for: each pinned package, else the
-    newest of its series that its suite has. Raises KernelError where there is none more.
+    """The available sources, best first, each downloaded when requested: each pinned package, otherwise the newest of
+    its series in its suite. Raises KernelError when there are no more.
     """
     reasons: list[str] = []
     for pin in pins:

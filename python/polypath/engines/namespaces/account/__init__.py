@@ -43,7 +43,7 @@ def rows(
     connections: Sequence[Told],
     end_ns: int,
 ) -> Iterator[Row]:
-    """Of both sides of each connection, as far as they send. `tables` are the run's others."""
+    """The rows of both sides of each connection, as far as they send. `tables` are the other tables of the run."""
     network = Network(plan, tables["links"], rates)
     alone = len(plan["applications"]) == 1 and not plan.get("programs")
     interval = int(plan["record"]["interval_ns"])

@@ -1,9 +1,11 @@
-"""The account of a run on a real kernel: what the links could carry, and what became of that, as far as counters tell.
+"""The account of a run on a real kernel: the capacity of the links and its use, as far as counters show.
 
-Links tell what they sent, dropped and lost. Of each subflow the kernel tells how long it had data that was not
-acknowledged (`tcpi_busy_time`), and how much of that time the peer's window (`tcpi_rwnd_limited`) or the send buffer
-(`tcpi_sndbuf_limited`) kept it from more. So each sampling interval of a link is divided: what it sent by whose it was,
-and what it could have sent besides by what held the sender back. The causes are those of docs/explain.md.
+Links count packets sent, dropped and lost. For each subflow, the kernel counts the time with unacknowledged data
+(`tcpi_busy_time`). It also counts the time in which the peer's window (`tcpi_rwnd_limited`) or the send buffer
+(`tcpi_sndbuf_limited`) limited it.
+
+Each sampling interval of a link is divided accordingly: the bytes sent by owner, and the unused capacity by the cause
+that limited the sender. The causes are those of docs/explain.md.
 """
 
 from __future__ import annotations
@@ -194,7 +196,7 @@ class Line:
         return sum(each.segments.grown(before, now) for each in self._lanes)
 
     def _header_bytes(self, since: int, until: int) -> float:
-        """Of a packet: by the counters of a link that nobody else uses; otherwise as packets usually have them."""
+        """Header bytes of a packet: by the counters of a link without other traffic; otherwise the usual number."""
         sent = sum(each.sent.grown(since, until) + each.duplicates.grown(since, until) for each in self._lanes)
         # What waits in the queue has been sent and not carried yet.
         found = self._grown("sent_bytes", since, until) + self._network.total(self.hop, "queue_bytes").at(until) - sent

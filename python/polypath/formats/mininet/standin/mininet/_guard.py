@@ -1,7 +1,7 @@
-"""Limits of the process in which a topology runs, and what it may not do there.
+"""Limits of the process in which a topology runs, and the actions refused there.
 
-The limits are the kernel's. The rest is a hook on Python's own events: it stops what a script would do by habit or by
-mistake, and says so; it does not stop a program that is written to get around it.
+The kernel enforces the limits. The rest is a hook on Python's audit events. It stops habits and mistakes of scripts,
+with a message. It does not stop a program written to circumvent it.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class OVSSwitch(Switch):
 
 
 class OVSBridge(OVSSwitch):
-    """Open vSwitch that learns by itself."""
+    """Open vSwitch as a learning switch."""
 
 
 class IVSSwitch(Switch):

@@ -1,4 +1,4 @@
-//! What figures ask of a plan. Of a capture's, which the simulator could not run, it is there as well.
+//! The parts of a plan that figures need. The plan of a capture has them too, although the simulator could not run it.
 
 use serde::Deserialize;
 

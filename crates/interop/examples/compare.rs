@@ -1,5 +1,6 @@
-//! The same download by our endpoint and by noq-proto: GET of 5 MB over one or two links of 10 Mbit/s and 40 ms of round trip, with queues of
-//! 100 kB that drop at their tail.
+//! The same download by our endpoint and by noq-proto: GET of 5 MB.
+//!
+//! It runs over one or two links of 10 Mbit/s with a round trip of 40 ms. The queues are drop-tail, of 100 kB.
 
 use polypath_interop::{
     End, Exchange, Link, Noq, Ours, Settings, Side, World, client_address, server_address,

@@ -1,5 +1,6 @@
-//! Middleboxes on one of two paths, or on the only one: what falls back, what survives without the path, what never notices
-//! (RFC 8684 sections 3.7 and 6).
+//! Middleboxes on one of two paths, or on the only one (RFC 8684 sections 3.7 and 6).
+//!
+//! Some connections fall back, some survive without the path, and some never notice.
 
 #[allow(dead_code, reason = "each file of tests uses different parts")]
 mod common;

@@ -1,11 +1,13 @@
 //! The project's endpoints and its network in real time, on packets that are bytes.
 //!
-//! A [`Peer`] is one connection of our Multipath TCP against a real stack: it takes IP packets and gives IP packets; [`run`] moves them
-//! between it and a TUN interface. Payload is the same function of the stream's offset as in captures, so that what arrives can be checked.
+//! A [`Peer`] is one connection of our Multipath TCP against a real stack: it takes and gives IP packets. [`run`] moves
+//! them between it and a TUN interface. Payload is the same function of the stream's offset as in captures, so the data
+//! can be checked on arrival.
 //!
 //! [`quic`] is our QUIC endpoint over UDP sockets, which carries files.
 //!
-//! A [`Carrier`] is the reverse: the simulated network between real stacks. [`carry`] moves frames between it and TAP interfaces.
+//! A [`Carrier`] is the reverse: the simulated network between real stacks. [`carry`] moves frames between it and TAP
+//! interfaces.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,4 +1,5 @@
-//! The simulated network with real packets on it: what comes out is what went in, at the time and in the state that the plan says.
+//! The simulated network with real packets. Packets come out as they went in, at the time and in the state that the
+//! plan defines.
 
 use polypath_lab::plan::Plan;
 use polypath_live::{Carrier, Delivery, Port};

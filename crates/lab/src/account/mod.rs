@@ -1,8 +1,10 @@
-//! Why a connection was not faster, by bytes: what the links that bound it could carry, what they carried, and why they idled.
+//! Why a connection was not faster, in bytes: what the links that bound it could carry, what they carried, and why they
+//! were idle.
 //!
-//! Of each end that sends, and each link that bounds it ([`cut`]), the time is divided among causes ([`cause`]). While the link sends, each
-//! packet says what for. While it idles, the cause is what held the end back, one path delay earlier ([`hold`]); of a window that is short it is what
-//! reduced it last ([`window`]). So the causes add up to what the link could have carried.
+//! The account covers each end that sends, and each link that bounds it ([`cut`]). It divides the link's time among
+//! causes ([`cause`]). While the link sends, each packet shows its cause. While the link is idle, the cause is what
+//! held the end back, one path delay earlier ([`hold`]). If a window is too short, the cause is what reduced it last
+//! ([`window`]). So the causes add up to what the link could have carried.
 
 mod alone;
 mod book;

@@ -1,5 +1,6 @@
-//! Files over HTTP/0.9 on streams of QUIC, as the interoperability tests of QUIC have it: the request is a line, the answer the bytes of
-//! the file up to the end of the stream.
+//! Files over HTTP/0.9 on streams of QUIC, as QUIC's interoperability tests define it.
+//!
+//! The request is one line. The answer is the bytes of the file, up to the end of the stream.
 
 use polypath_settings::choice;
 

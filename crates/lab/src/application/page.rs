@@ -1,5 +1,7 @@
-//! A web page: its objects are fetched as soon as those that they depend on have come, over several connections of HTTP/1.1, one object at a
-//! time on each, or each on a stream of its own over QUIC.
+//! A web page. Each object is fetched as soon as the objects that it depends on have arrived.
+//!
+//! Over HTTP/1.1 there are several connections, with one object at a time on each. Over QUIC each object has a stream
+//! of its own.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,8 @@
-//! TLS as a fetch sees it: the flights of a full handshake, and what records add.
+//! TLS as a fetch sees it: the flights of a full handshake, and the overhead of records.
 //!
-//! The lengths are worked out from the RFCs' message formats for a handshake over X25519 with AES-128-GCM and one RSA certificate of 2,048
-//! bits, of 800 bytes, without session tickets. Libraries differ by some hundred bytes, and not in the number of flights.
+//! The lengths follow from the RFCs' message formats. The handshake uses X25519, AES-128-GCM and one RSA certificate,
+//! and no session tickets. The RSA key has 2,048 bits and the certificate 800 bytes. Libraries differ by some hundred
+//! bytes, but not in the number of flights.
 
 use polypath_settings::choice;
 

@@ -1,4 +1,5 @@
-//! Switches as Ethernet bridges (IEEE 802.1D-2004): each learns where addresses are, and all find a tree by BPDUs on the links.
+//! Switches as Ethernet bridges (IEEE 802.1D-2004). Each learns where addresses are, and together they find a tree by
+//! BPDUs on the links.
 
 pub(crate) mod protocol;
 mod relay;

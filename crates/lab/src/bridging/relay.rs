@@ -1,5 +1,7 @@
-//! A bridge's filtering database and relay (IEEE 802.1D-2004 clauses 7.7 to 7.9) as two flow tables: the first knows by which port each
-//! address is heard and what a port may do, the second by which port a frame to an address leaves.
+//! A bridge's filtering database and relay (IEEE 802.1D-2004 clauses 7.7 to 7.9) as two flow tables.
+//!
+//! The first table knows the port behind which each address is heard, and what each port may do. The second knows the
+//! port by which a frame to an address leaves.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,7 @@
-//! All flows over one tree, as switches find it that speak the spanning tree protocol: the root is the first switch, each other one reaches it
-//! over the fewest links, by the first neighbour and the first link.
+//! All flows over one tree, as switches find it that speak the spanning tree protocol.
+//!
+//! The root is the first switch. Every other switch reaches it over the fewest links, by the first neighbour and the
+//! first link.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,12 +1,12 @@
 //! Middleboxes: what networks do to packets besides forwarding them.
 //!
-//! A middlebox stands at an end of a link, sees what passes in both directions, and sends on what it makes of it. The network knows nothing
-//! of it: a route ends at the middlebox and another begins there (see `simulation/middleboxes.rs`). Processing takes no time unless a
-//! middlebox holds a packet back. Packets with a wrong checksum do not get through, as Linux's connection tracking has it
-//! (`nf_conntrack_checksum`).
+//! A middlebox stands at an end of a link and sees the packets of both directions. It sends on whatever it makes of
+//! them. The network ignores middleboxes: a route ends at the middlebox and another begins there (see
+//! `simulation/middleboxes.rs`). Processing takes no time unless a middlebox holds a packet back. Packets with a wrong
+//! checksum do not get through, as in Linux's connection tracking (`nf_conntrack_checksum`).
 //!
 //! # What it leaves out
-//! Middleboxes here follow single packets or flows; none looks into application protocols, limits rates, or fails.
+//! Middleboxes here follow single packets or flows. None looks into application protocols, limits rates, or fails.
 
 mod alter_payload;
 mod coalesce;

@@ -1,5 +1,7 @@
-//! Network address and port translation: many hosts behind one address. A report of a router has the packet that it quotes translated
-//! back, and neither makes a mapping nor keeps one alive (RFC 5508 sections 4.2 and 4.3).
+//! Network address and port translation: many hosts behind one address.
+//!
+//! If a router's report passes, the packet that it quotes is translated back. A report neither makes a mapping nor
+//! keeps one alive (RFC 5508 sections 4.2 and 4.3).
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

@@ -1,4 +1,4 @@
-//! Ends a run that would not end by itself: one whose time stands still, and one that takes more memory than it may.
+//! Ends a run that would not end on its own: its time stands still, or it takes more memory than it may.
 
 use super::Simulation;
 use crate::PlanError;

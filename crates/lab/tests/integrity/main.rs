@@ -1,24 +1,33 @@
-//! Whatever the network does and however the hosts are set: every byte arrives once and in order, or the connection ends as the RFCs
-//! have it, and no packet disappears unaccounted for.
+//! Every byte arrives once and in order, or the connection ends as the RFCs define. No packet disappears unaccounted
+//! for. This holds for every network and for every setting of the hosts.
 //!
-//! A scenario is a random plan: 1 to 4 paths, direct or through routers, IPv4 and IPv6, any queue and loss model, reordering, jitter,
-//! duplication, corruption, links and interfaces that go down and return, changes of rate, delay and priority, buffers from two segments
-//! on, and on each side any scheduler, congestion control, path manager and profile of the registries. One in ten networks dies for good;
-//! one in three has middleboxes, any of the registry. Where one of them breaks mappings or payload a connection may end by a reset instead
-//! (RFC 8684 section 3.7), and where one changes bytes without a checksum that tells, these alone are wrong. In one of four, hosts have
-//! keep-alive or a user timeout or both, which may end a connection over a living network, but not before their time; keep-alive lets no
-//! side wait for ever over a dead one. In one of three, hosts look for the path's MTU. In one of four, links have their queue in the
-//! sending host, whose stack hears what it refuses.
+//! A scenario is a random plan:
 //!
-//! Scenarios from number 10^12 on have connections of QUIC and Multipath QUIC, some beside others of TCP, and translators that forget a
-//! client. A client that finished has heard and said everything; what does not finish was silent for the idle timeout, over a network that
-//! died, was down for long, or forgot its client.
+//! - There are 1 to 4 paths, direct or through routers, over IPv4 and IPv6.
+//! - Links have any queue and loss model, and reordering, jitter, duplication and corruption.
+//! - Links and interfaces go down and return. Rate, delay and priority change.
+//! - Buffers start at two segments. Each side has any scheduler, congestion control, path manager and profile of the registries.
+//! - One in ten networks dies for good.
+//! - One in three networks has middleboxes, any of the registry.
+//! - In one of four, hosts have keep-alive, a user timeout, or both.
+//! - In one of three, hosts look for the path's MTU.
+//! - In one of four, links have their queue in the sending host, whose stack hears what it refuses.
 //!
-//! From number 10^9 of each kind on, half of the queues are of the kinds that came later, so that what the others draw stays as it is; and of
-//! QUIC, one host in three asks its scheduler about packets of control frames. From number 10^11 of each kind on, half of the links are Wi-Fi.
+//! If a middlebox breaks mappings or payload, a connection may end by a reset instead (RFC 8684 section 3.7). If one
+//! changes bytes and no checksum detects that, only these bytes are wrong. Keep-alive and user timeouts may end a
+//! connection over a living network, but not before their time. Keep-alive lets no side wait for ever over a dead
+//! network.
 //!
-//! Scenarios have numbers. Some run every time, and as many others each day; `POLYPATH_SCENARIO` runs the one with this number and keeps its
-//! plan. `make campaign` runs any number of them (`examples/campaign.rs`).
+//! Scenarios from number 10^12 on have connections of QUIC and Multipath QUIC, some beside others of TCP. They also
+//! have translators that forget a client. A client that finished has heard and said everything. A client that did not
+//! finish was silent for the idle timeout. Its network died or was down for long, or forgot its client.
+//!
+//! From number 10^9 of each kind on, half of the queues are of the kinds that came later. The draws of the earlier
+//! numbers thus stay the same. One QUIC host in three there asks its scheduler about packets of control frames. From
+//! number 10^11 of each kind on, half of the links are Wi-Fi.
+//!
+//! Scenarios have numbers. Some run every time, and as many others each day. `POLYPATH_SCENARIO` runs the scenario of
+//! this number and keeps its plan. `make campaign` runs any number of them (`examples/campaign.rs`).
 
 mod air;
 mod draw;

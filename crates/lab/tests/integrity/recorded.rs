@@ -1,5 +1,7 @@
-//! What came of some scenarios, as a table: a change of behaviour anywhere in the endpoints and the network shows as a difference to be
-//! reviewed. A new entry of a registry changes what is drawn, and so the whole table.
+//! The outcomes of some scenarios, as a table. A change of behaviour in the endpoints or the network shows as a
+//! difference to review.
+//!
+//! A new entry of a registry changes the draws, and so the whole table.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,7 +1,9 @@
-//! Multipath QUIC over paths that go dark in every order, in either direction or both, under every way that acknowledgements take, every scheduler
-//! and every congestion control: no run ends later than the path explains that works in the end.
+//! Multipath QUIC over paths that go dark, in every order, in either direction or both.
 //!
-//! Cases have numbers. Some run every time, and as many others each day; `make quic-outages` is the campaign.
+//! The cases cover every path that acknowledgements can take, every scheduler and every congestion control. No run ends
+//! later than the path that works in the end explains.
+//!
+//! Cases have numbers. Some run every time, and as many others each day. `make quic-outages` is the campaign.
 
 mod case;
 #[path = "../integrity/draw.rs"]

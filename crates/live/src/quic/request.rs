@@ -1,5 +1,7 @@
-//! HTTP/0.9 over QUIC, as interoperability tests name it (ALPN `hq-interop`): `GET /NAME` on a bidirectional stream that ends there, the file as
-//! the answer, and a reset of the stream where there is none.
+//! HTTP/0.9 over QUIC, under the name that interoperability tests use (ALPN `hq-interop`).
+//!
+//! The request is `GET /NAME` on a bidirectional stream that ends there. The answer is the file, or a reset of the
+//! stream if there is no such file.
 
 /// Bytes of a request at most.
 pub(super) const LONGEST: usize = 4096;

@@ -1,5 +1,6 @@
-//! Who takes the packets of a conversation: by the node where they arrive, its address and port, and those of the sender (RFC 9293
-//! section 3.3.1).
+//! Finds the receiver of a conversation's packets (RFC 9293 section 3.3.1).
+//!
+//! The key is the node where they arrive, its address and port, and the address and port of the sender.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -1,4 +1,4 @@
-//! Scheduled changes that a host is told of.
+//! Scheduled changes that concern a host.
 
 use std::net::IpAddr;
 

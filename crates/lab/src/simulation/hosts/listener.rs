@@ -1,9 +1,12 @@
-//! Who takes a flow's first packets: a connection, a listener, or nobody.
+//! Finds the receiver of a flow's first packets: a connection, a listener, or none.
 //!
-//! A host listens for all of the run where an application's server does. What each application's own client opens is its server's
-//! connection. Others are extra: a join that lost its option on the way, or the client's SYN once more from another address or port,
-//! behind a NAT that forgot. They are answered like any (RFC 9293 section 3.10.7.2); the first that completes its handshake is the
-//! application's, and one too many is closed.
+//! A host listens for the whole run if an application has its server there. The connection that each application's own
+//! client opens is its server's connection.
+//!
+//! All others are extra. One example is a join that lost its option on the way. Another is the client's SYN that
+//! arrives again from another address or port, behind a NAT that forgot the mapping. Extra connections are answered
+//! like any other (RFC 9293 section 3.10.7.2). The first that completes its handshake becomes the application's. A
+//! surplus one is closed.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,7 @@
-//! Packets that are longer than a link's MTU: the router before it tells the sender, whose host
-//! remembers what it was told of a destination (Linux's route exceptions, which last ten minutes there and for the run here).
+//! Packets that are longer than a link's MTU.
+//!
+//! The router before the link reports to the sender. The sender's host remembers the report per destination, as in
+//! Linux's route exceptions. Those last for ten minutes in Linux, and for the whole run here.
 
 use polypath_net::Packet;
 use polypath_wire::quic::ConnectionId;

@@ -1,5 +1,7 @@
-//! Segments that no connection of their host takes: it answers with a reset (RFC 9293 section 3.10.7.1), to an MP_JOIN with the reason
-//! (RFC 8684 section 3.2, Linux `tcp_v4_send_reset` and `subflow_check_req`).
+//! Segments that no connection of their host takes. The host answers with a reset (RFC 9293 section 3.10.7.1, Linux
+//! `tcp_v4_send_reset`).
+//!
+//! The reset that answers an MP_JOIN carries the reason (RFC 8684 section 3.2, Linux `subflow_check_req`).
 
 use polypath_transport::{Counters, Mib, Purpose, Segment, tcp};
 use polypath_wire::mptcp::{MptcpOption, ResetReason};

@@ -1,4 +1,4 @@
-//! Applications of a plan that have not begun.
+//! Applications of a plan that have not started.
 
 use polypath_transport::Ways;
 

@@ -1,6 +1,6 @@
-//! The network of a run and what stands in it: flows, switches and their controller, middleboxes, captures.
+//! The network of a run and its equipment: flows, switches and their controller, middleboxes, captures.
 //!
-//! It moves packets from where hosts put them to where hosts take them, and knows nothing of connections and applications.
+//! It moves packets from where hosts put them to where hosts take them. It ignores connections and applications.
 
 mod accounts;
 mod flows;

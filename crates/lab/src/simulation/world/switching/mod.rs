@@ -1,4 +1,4 @@
-//! The controller of a run: who decides, the tables that it fills, and what is counted of switches and control links.
+//! The controller of a run: its routing, the tables that it fills, and the counters of switches and control links.
 
 mod bridges;
 mod observed;

@@ -1,4 +1,4 @@
-//! A program exports nothing by itself; a page calls these.
+//! Lists the functions that a page calls. A program exports nothing on its own.
 
 const EXPORTS: [&str; 7] = [
     "input",

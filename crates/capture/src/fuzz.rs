@@ -1,5 +1,6 @@
-//! What the readers of QUIC promise of arbitrary bytes, as functions that fuzz targets and tests call: they do not panic, and a receiver has no
-//! more than was sent.
+//! The promises of QUIC's readers for arbitrary bytes, as functions that fuzz targets and tests call.
+//!
+//! The readers do not panic, and a receiver has no more than was sent.
 
 use std::net::{Ipv4Addr, SocketAddr};
 

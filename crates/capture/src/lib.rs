@@ -1,9 +1,11 @@
-//! From captures of real traffic to a Recording: connections of TCP and Multipath TCP with their subflows, and of QUIC with their paths.
+//! From captures of real traffic to a Recording: connections of TCP and Multipath TCP with their subflows, and of QUIC
+//! with their paths.
 //!
-//! Files are read twice. The first reading finds out who speaks with whom, which subflows belong together, and how near
-//! each place of capture was to either end; the second follows every segment at the place nearest to its sender and at
-//! the one nearest to its receiver. Where several interfaces turn out to be one place, the first reading is done again with
-//! them taken together. Memory grows with what is under way and with the tables, not with the files.
+//! Files are read twice. The first reading finds out who speaks with whom and which subflows belong together. It also
+//! finds how near each place of capture was to either end. The second follows every segment at two places: the one
+//! nearest to its sender and the one nearest to its receiver. If several interfaces turn out to be one place, the first
+//! reading is repeated with them merged. Memory grows with the connections in progress and with the tables, not with
+//! the files.
 
 mod analysis;
 mod blocking;

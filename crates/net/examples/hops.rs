@@ -1,10 +1,11 @@
-//! How much a hop costs: windows of packets and their acknowledgements across a fat-tree, without any transport.
+//! The cost of a hop: windows of packets and their acknowledgements across a fat-tree, without any transport.
 //!
 //! `cargo run --release -p polypath-net --example hops -- [k] [milliseconds] [routes a host] [window]`
 //!
-//! Every host sends to one other host. An acknowledgement of 40 bytes answers each packet of 1500 bytes and lets the next one go;
-//! a dropped packet goes again 10 ms later, by timer. For instructions a hop, count those of two run lengths, with
-//! `valgrind --tool=cachegrind` or `perf stat -e instructions:u`, and divide the differences.
+//! Every host sends to one other host. An acknowledgement of 40 bytes answers each packet of 1500 bytes, and lets the
+//! next one go. A dropped packet is sent again 10 ms later, by timer. To find the instructions per hop, count those of
+//! runs of two lengths, with `valgrind --tool=cachegrind` or `perf stat -e instructions:u`. Then divide the
+//! differences.
 
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr};

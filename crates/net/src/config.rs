@@ -1,4 +1,4 @@
-//! What a channel is made of, and how it changes during a run.
+//! The settings of a channel, and their changes during a run.
 
 use std::sync::Arc;
 

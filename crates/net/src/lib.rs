@@ -1,24 +1,37 @@
 //! The network core: topology, routes, links with their queues and faults, clock, timers and random streams.
 //!
-//! It knows packets by length, flow and route, and no transport. Build a [`Topology`], make a [`Network`] of it, then alternate
-//! between [`Network::inject`] and [`Network::poll`]. The network never owns the loop: `poll` runs internal hops until something
-//! concerns the owner, and a real-time owner uses [`Network::step_until`] and [`Network::drain_egress`] instead.
+//! It knows packets by length, flow and route, and no transport. Build a [`Topology`], make a [`Network`] of it, then
+//! alternate between [`Network::inject`] and [`Network::poll`]. The network never owns the loop: `poll` runs internal
+//! hops until something concerns the owner. A real-time owner uses [`Network::step_until`] and
+//! [`Network::drain_egress`] instead.
 //!
 //! # Model of one direction of a link
-//! A packet that enters a channel passes, in this order: link state, loss model, duplication, corruption, the draws for reordering
-//! and jitter, the queue discipline, serialisation at the rate (or a token bucket), propagation delay. Processing in nodes takes no
-//! time. Rates and byte limits count the IP length and the channel's overhead. In place of a rate a channel may follow a [`Trace`] of
-//! delivery opportunities, each for 1500 bytes and the overhead, or send over the air ([`WifiConfig`]): in turn with everybody on its
-//! medium, several packets at a time, those that fail again.
+//! A packet that enters a channel passes these stages in order:
+//!
+//! 1. link state
+//! 2. loss model
+//! 3. duplication
+//! 4. corruption
+//! 5. the draws for reordering and jitter
+//! 6. the queue discipline
+//! 7. serialisation at the rate (or a token bucket)
+//! 8. propagation delay
+//!
+//! Processing in nodes takes no time. Rates and byte limits count the IP length and the channel's overhead.
+//!
+//! Instead of a rate, a channel may follow a [`Trace`] of delivery opportunities, each for 1500 bytes and the overhead.
+//! Or it may send over the air ([`WifiConfig`]). It then takes turns with everybody on its medium, sends several packets
+//! at a time, and repeats those that fail.
 //!
 //! # Determinism
-//! Pending events are ordered by (time, entity): scheduled changes, then channels by id, then timers by id. Every channel and
-//! purpose draws from a random stream of its own ([`random::stream`]). The same topology, seed and calls give the same results
-//! on every machine.
+//! Pending events are ordered by (time, entity): scheduled changes, then channels by id, then timers by id. Every
+//! channel and purpose draws from a random stream of its own ([`random::stream`]). The same topology, seed and calls
+//! give the same results on every machine.
 //!
 //! # What it leaves out
-//! Links are point to point; only Wi-Fi has a medium that links share. Routes do not react to links that fail, but their owner may cut them. Switches do not learn or
-//! flood. Link layers other than Wi-Fi do not retransmit. Packets are not fragmented.
+//! Links are point to point; only Wi-Fi has a medium that links share. Routes do not react to links that fail, but
+//! their owner may cut them. Switches do not learn or flood. Link layers other than Wi-Fi do not retransmit. Packets
+//! are not fragmented.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
-//! Algorithms that are written in Python: where they come from, what becomes of what they raise; schedulers, path managers and the
-//! routing of controllers.
+//! Algorithms that are written in Python: schedulers, path managers and the routing of controllers. This module finds
+//! them and keeps their exceptions.
 //!
-//! What one raises is kept until the run's next step returns; meanwhile it is not asked again.
+//! An exception is kept until the run's next step returns. Until then the algorithm is not asked again.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! What is given for an algorithm, read into its settings.
+//! Reads the values given for an algorithm into its settings.
 
 use std::str::FromStr;
 

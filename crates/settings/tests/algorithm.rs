@@ -1,4 +1,4 @@
-//! What is given for an algorithm becomes its settings, and a registry makes the algorithm of them.
+//! Values given for an algorithm become its settings, and a registry makes the algorithm from them.
 
 use std::str::FromStr;
 

@@ -1,9 +1,12 @@
-//! The switches of a network, and the ways that their tables give to packets.
+//! The switches of a network, and the routes that their tables give to packets.
 //!
-//! A packet's way is walked through the tables where it begins and then followed as a route, which costs a hop no more than any other
-//! route does. What a switch decides for a flow is therefore kept, and every change of a switch looks for the walks that it is about: these
-//! are retired, which stops their packets at the next switch that they reach, wherever they are, so that each asks the tables there again. A
-//! packet thus always goes as the tables say at the instant when it arrives at the switch.
+//! A packet's way is walked through the tables where it begins, and then followed as a route. So it costs no more per
+//! hop than any other route.
+//!
+//! A switch's decision for a flow is therefore kept. Every change of a switch looks for the walks that it affects, and
+//! retires them. Wherever the packets of a retired walk are, they stop at the next switch that they reach, and each
+//! asks the tables there again. A packet thus always goes as the tables say at the instant when it arrives at the
+//! switch.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,14 +1,17 @@
-//! Switches whose output is decided by flow tables, after OpenFlow 1.3.5 (section numbers below are of that text), and the [`spanning_tree`]
-//! protocols, by which bridges agree on what their tables may say.
+//! Switches whose output is decided by flow tables, after OpenFlow 1.3.5. Section numbers below are of that text.
 //!
-//! A [`Fabric`] has all switches of a network and the ways that they give to packets. A [`Switch`] knows its tables, groups and ports, and no network: [`Switch::decide`] says where a packet with given header fields goes,
-//! and changes nothing; [`Switch::credit`] counts what was forwarded so. Whoever asks may therefore keep a decision for as long as
-//! the tables are as they were.
+//! The [`spanning_tree`] protocols are here as well. By them bridges agree on the content of their tables.
+//!
+//! A [`Fabric`] has all switches of a network and the ways that they give to packets. A [`Switch`] knows its tables,
+//! groups and ports, and no network. [`Switch::decide`] says where a packet with given header fields goes, and changes
+//! nothing. [`Switch::credit`] counts the packets that were forwarded so. A caller may therefore keep a decision for as
+//! long as the tables are unchanged.
 //!
 //! # What it leaves out
-//! VLANs and MPLS: a packet is known by its port, its Ethernet addresses and type, its IP addresses, its protocol and its ports. Set-field
-//! actions, metadata, meters and queues. Groups name no groups and watch no groups (section 5.6 lets a switch support neither). Packets that a
-//! controller gets in part are its owner's to keep.
+//! VLANs and MPLS are left out. A packet is known by its port, its Ethernet addresses and type, its IP addresses, its
+//! protocol and its ports. Set-field actions, metadata, meters and queues are left out as well. Groups name no groups
+//! and watch no groups (section 5.6 lets a switch support neither). If a controller gets only a part of a packet, the
+//! switch's owner keeps the packet.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,6 @@
-//! Random networks with random tables that change: packets that follow walked ways fare as packets that ask each switch's tables, and
-//! none is lost out of sight.
+//! Random networks with random tables that change.
+//!
+//! Packets that follow walked ways fare as packets that ask each switch's tables. No packet disappears unaccounted for.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

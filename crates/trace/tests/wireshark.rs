@@ -1,4 +1,4 @@
-//! tshark reads a handwritten capture as it was meant, and finds nothing wrong with it.
+//! tshark reads a handwritten capture as intended, and finds nothing wrong with it.
 
 use std::net::IpAddr;
 use std::process::Command;

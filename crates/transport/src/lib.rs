@@ -1,9 +1,8 @@
 //! Sans-IO endpoints of TCP and Multipath TCP.
 //!
-//! Nothing here knows a clock, a socket or a simulator: `now` is an argument, segments go in, and
-//! segments, events and the next deadline come out. A [`Connection`] is plain TCP with one subflow or
-//! MPTCP with several; a connection that falls back (RFC 8684 section 3.7) turns from one into the
-//! other.
+//! Nothing here knows a clock, a socket or a simulator: `now` is an argument, segments go in, and segments, events and
+//! the next deadline come out. A [`Connection`] is plain TCP with one subflow, or MPTCP with several. A connection that
+//! falls back turns from MPTCP into TCP (RFC 8684 section 3.7).
 
 mod accept;
 pub mod algorithms;

@@ -1,7 +1,7 @@
 //! Sequence numbers: 64 bits inside, 32 on the wire.
 //!
-//! Inside an endpoint a sequence number counts from the initial one and never wraps; the wire
-//! carries its low 32 bits plus the initial sequence number (RFC 9293 section 3.4).
+//! Inside an endpoint a sequence number counts from the initial one and never wraps. The wire carries the low 32 bits
+//! of its sum with the initial sequence number (RFC 9293 section 3.4).
 
 /// The wire form of `offset`.
 pub fn wrap(initial: u32, offset: u64) -> u32 {

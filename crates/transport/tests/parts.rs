@@ -1,5 +1,7 @@
-//! The parts of `path` and `stream` under a transport that is neither TCP nor MPTCP: packets have numbers, each is acknowledged by its own,
-//! and what is lost goes again in a packet of another number, as in QUIC.
+//! The parts of `path` and `stream` under a transport that is neither TCP nor MPTCP.
+//!
+//! Packets have numbers, as in QUIC. Each is acknowledged by its own number. Lost data is sent again in a packet with
+//! another number.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,5 +1,7 @@
-//! Messages of ICMP (RFC 792) and ICMPv6 (RFC 4443): echo request and reply, and the report of a packet that is too long for a link
-//! (RFC 1191 section 4, RFC 4443 section 3.2).
+//! Messages of ICMP (RFC 792) and ICMPv6 (RFC 4443): echo request, echo reply, and the report of a packet that is too
+//! long.
+//!
+//! The report concerns a packet that does not fit a link (RFC 1191 section 4, RFC 4443 section 3.2).
 
 use std::net::IpAddr;
 

@@ -1,8 +1,8 @@
-//! Codecs without state: IPv4, IPv6, TCP and its options, the options of RFC 8684, UDP, ICMP echo, QUIC, OpenFlow, BPDUs
-//! of the spanning tree protocols.
+//! Codecs without state: IPv4, IPv6, TCP and its options, the options of RFC 8684, UDP, ICMP echo, QUIC, OpenFlow,
+//! BPDUs of the spanning tree protocols.
 //!
-//! Parsers take bytes and never panic; emitters append to a vector and leave it as it was when
-//! they refuse. Neither keeps anything between calls.
+//! Parsers take bytes and never panic. Emitters append to a vector, and leave it unchanged when they refuse. Neither
+//! keeps anything between calls.
 
 pub mod bpdu;
 mod bytes;

@@ -1,8 +1,8 @@
 //! The bytes of an application stream as a function of their offset.
 //!
-//! No payload is stored anywhere: a capture or a live interface asks for the bytes when it needs
-//! them, and a receiver can check any stretch of a stream by itself. They are the letters a to p: binary bytes would now and then look
-//! like a header of some protocol to a heuristic dissector of Wireshark's.
+//! No payload is stored anywhere. A capture or a live interface asks for the bytes when it needs them. A receiver can
+//! check any part of a stream independently. The bytes are the letters a to p. Binary bytes would occasionally look
+//! like some protocol's header to Wireshark's heuristic dissectors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

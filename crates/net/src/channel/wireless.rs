@@ -1,6 +1,7 @@
-//! The path of a channel over the air: a queue, the frames that a station sends at a time and again, and the packets on their way.
+//! The path of a channel over the air: a queue, the frames that a station sends together or repeats, and the packets in
+//! flight.
 //!
-//! When it sends is up to the [medium](crate::wifi::Medium) that it shares.
+//! The [medium](crate::wifi::Medium) that it shares decides when it sends.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Losses that know nothing of each other.
+//! Independent random losses.
 
 use polypath_settings::model;
 

@@ -1,8 +1,11 @@
 //! Queue disciplines: which packets a channel takes, marks or drops, and which leaves next.
 //!
-//! One that lets packets leave in order of arrival decides as they arrive and as they leave: a file here, and in this one a variant of
-//! [`QueueConfig`] and a line in each of its two functions and in [`MODELS`]. Any other keeps packets itself, as a [`QueueDiscipline`]. That may
-//! be written elsewhere and added to the [`REGISTRY`].
+//! A discipline that lets packets leave in order of arrival decides as they arrive and as they leave. It is a file
+//! here. In this file it needs a variant of [`QueueConfig`], a line in each of its two functions, and one in
+//! [`MODELS`].
+//!
+//! Any other discipline keeps packets itself, as a [`QueueDiscipline`]. It may be written elsewhere and added to the
+//! [`REGISTRY`].
 
 mod codel;
 mod drop_tail;

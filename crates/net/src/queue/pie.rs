@@ -1,5 +1,7 @@
-//! Proportional integral controller enhanced (PIE, RFC 8033), where it leaves a choice as Linux has it (net/sched/sch_pie.c): the delay
-//! is that of the packet which left last, and burst allowance is used up by the time between departures.
+//! Proportional integral controller enhanced (PIE, RFC 8033). If the RFC leaves a choice, this follows Linux
+//! (net/sched/sch_pie.c).
+//!
+//! The delay is that of the packet that left last. The time between departures uses up the burst allowance.
 
 use rand_pcg::Pcg64Mcg;
 

@@ -1,8 +1,9 @@
-//! Who sends when on a channel of the air that several radios share: DCF and EDCA, slot by slot.
+//! Takes turns on a channel of the air that several radios share: DCF and EDCA, slot by slot.
 //!
-//! After every exchange the air is idle for a radio's interframe space, then its backoff counts down a slot at a time, and stands still
-//! while others send (IEEE Std 802.11-2016, 10.3.4.3 and 10.22.2.2). Two radios whose backoffs end together collide, and both double
-//! their contention windows. So collisions are not a parameter: they grow with the radios as Bianchi's analysis says (2000).
+//! After every exchange the air is idle for a radio's interframe space. Then the radio's backoff counts down a slot at
+//! a time, and stands still while others send (IEEE Std 802.11-2016, 10.3.4.3 and 10.22.2.2). Two radios whose backoffs
+//! end together collide, and both double their contention windows. So collisions are not a parameter: they grow with
+//! the number of radios, as in Bianchi's analysis (2000).
 
 use rand::RngCore;
 use rand_pcg::Pcg64Mcg;

@@ -1,7 +1,8 @@
-//! Frames between the first time that they are sent and their delivery: block acks and the receiver's reorder buffer.
+//! Frames between their first transmission and their delivery: block acks and the receiver's reorder buffer.
 //!
-//! Sender and receiver are one here: a frame that was received waits behind those that were not, as in the reorder buffer of IEEE
-//! Std 802.11-2016, 10.24.7.6.2. One that is given up makes room for those behind it, as the BlockAckReq that tells of it does (10.24.7.3).
+//! Sender and receiver share one window here. A received frame waits behind those that were not received, as in the
+//! reorder buffer of IEEE Std 802.11-2016, 10.24.7.6.2. A frame that is given up makes room for those behind it, as the
+//! BlockAckReq that reports it does (10.24.7.3).
 
 use std::collections::VecDeque;
 

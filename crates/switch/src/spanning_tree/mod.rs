@@ -1,12 +1,15 @@
 //! The spanning tree protocols of bridges (IEEE 802.1D-2004 clause 17; the clauses below are of that text).
 //!
-//! A [`Bridge`] has the state machines of one bridge and its ports, under the standard's names. It knows no network and no clock: it is told the
-//! time, which ports are up and which BPDUs came, and says what it sends, which ports forward, and whose filtering entries go
-//! ([`Bridge::take`]). The rapid protocol and, with the Force Protocol Version parameter at 0 (clause 17.13.4), the classic one are the same machines.
+//! A [`Bridge`] has the state machines of one bridge and its ports, under the standard's names. It knows no network and
+//! no clock. Its input is the time, the state of ports and the BPDUs that arrive. Its output is BPDUs, the ports that
+//! forward, and the ports whose filtering entries go ([`Bridge::take`]).
+//!
+//! The same machines run the rapid protocol and the classic one. The Force Protocol Version parameter is 0 for the
+//! classic one (clause 17.13.4).
 //!
 //! # What it leaves out
-//! Links are point-to-point. Timers run in nanoseconds where the standard's decrement each second (clause 17.22), except the transmission limit,
-//! which does count whole seconds.
+//! Links are point-to-point. Timers run in nanoseconds, while the standard's decrement each second (clause 17.22). The
+//! transmission limit is the exception: it does count whole seconds.
 
 mod information;
 mod port;

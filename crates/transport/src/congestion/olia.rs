@@ -1,7 +1,8 @@
 //! Opportunistic linked increases (draft-khalili-mptcp-congestion-control-05).
 //!
-//! The draft leaves slow start as TCP has it (RFC 5681: below ssthresh), and so does the kernel's file. So what a negative alpha takes off a
-//! window that stands at its threshold, the next acknowledgement gives back; only what was gained since the last loss can be taken.
+//! The draft leaves slow start as TCP defines it (RFC 5681: below ssthresh), and so does the kernel's file. A negative
+//! alpha may take something off a window at its threshold. The next acknowledgement then gives it back. So only growth
+//! since the last loss can be taken away.
 
 use super::linked::{self, Credit};
 use super::{Ack, CongestionControl, reno, slow_start};

@@ -1,8 +1,9 @@
 //! The receive window as upstream Linux offers it.
 //!
-//! Each subflow grows a window of its own; the connection's right edge is the furthest that any of them offered, and an MPTCP subflow's
-//! window may fall behind it, a TCP one never shrinks (net/ipv4/tcp_output.c `tcp_select_window`, net/mptcp/options.c `mptcp_set_rwin`,
-//! `mptcp_established_options_dss`). Memory is counted as buffers cost it, not as bytes.
+//! Each subflow grows a window of its own. The connection's right edge is the furthest that any of them offered. An
+//! MPTCP subflow's window may fall behind it; a TCP window never shrinks (net/ipv4/tcp_output.c `tcp_select_window`,
+//! net/mptcp/options.c `mptcp_set_rwin`, `mptcp_established_options_dss`). Memory is counted as the cost of buffers,
+//! not as bytes.
 
 use super::send_memory::BUFFER_OVERHEAD;
 use crate::{MILLISECOND, Nanos};

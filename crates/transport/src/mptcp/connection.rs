@@ -1,8 +1,9 @@
 //! A connection: its subflows, its data stream, and the calls by which its owner drives it.
 //!
-//! The owner hands in segments ([`Connection::on_segment`]), the time ([`Connection::on_time`]), and the application's wishes
-//! ([`Connection::write`], [`Connection::read`], [`Connection::close`]); after each call it takes what is to be sent
-//! ([`Connection::transmits`]) and what happened ([`Connection::events`]), and asks when to call again ([`Connection::next_deadline`]).
+//! The owner hands in segments ([`Connection::on_segment`]), the time ([`Connection::on_time`]), and the application's
+//! calls ([`Connection::write`], [`Connection::read`], [`Connection::close`]). After each call it takes segments to
+//! send ([`Connection::transmits`]) and events ([`Connection::events`]). Then it asks when to call again
+//! ([`Connection::next_deadline`]).
 
 use std::net::SocketAddr;
 

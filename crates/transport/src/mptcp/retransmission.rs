@@ -1,9 +1,13 @@
-//! Upstream Linux's retransmission at connection level: one timer, an idle subflow that repeats the head, and stale subflows.
+//! Upstream Linux's retransmission at connection level: one timer, an idle subflow that repeats the head, and stale
+//! subflows.
 //!
-//! A subflow's own timeout changes nothing here. When no data ACK came for as long as the longest pending timer of the subflows,
-//! one that has nothing in flight repeats the first fragment. Each such period in which a subflow with data in flight heard nothing
-//! counts against it; after [`Config::stale_loss_cnt`] of them it is stale, takes no data until it hears its peer again, and everything in
-//! flight is scheduled anew (Linux net/mptcp/protocol.c `__mptcp_retrans`, net/mptcp/pm.c `mptcp_pm_chk_stale`).
+//! A subflow's own timeout changes nothing here. The timer's period is the longest pending timer of the subflows. If no
+//! data ACK came for one period, a subflow with nothing in flight repeats the first fragment (Linux
+//! net/mptcp/protocol.c `__mptcp_retrans`).
+//!
+//! Each period in which a subflow with data in flight heard nothing counts against it. After [`Config::stale_loss_cnt`]
+//! of them it is stale (net/mptcp/pm.c `mptcp_pm_chk_stale`). A stale subflow takes no data until it hears its peer
+//! again, and everything in flight is scheduled again.
 
 use super::connection::Connection;
 use super::data_timer::SHORTEST;

@@ -1,5 +1,7 @@
-//! The search for a path's MTU by a sender that gets no reports (RFC 4821): a packet of another length is sent among the others, and
-//! whether it alone is lost tells. Bounds and times are Linux's (`tcp_mtup_init`, `tcp_mtu_probe`, `tcp_mtu_probing`).
+//! The search for a path's MTU by a sender that gets no reports (RFC 4821).
+//!
+//! A packet of another length is sent among the others. The result depends on whether this packet alone is lost. Bounds
+//! and times are Linux's (`tcp_mtup_init`, `tcp_mtu_probe`, `tcp_mtu_probing`).
 
 use crate::{MILLISECOND, NEVER, Nanos, SECOND};
 

@@ -1,7 +1,7 @@
 //! The client's address on a path changes (RFC 9000 section 9, RFC 10069 section 3.1.2).
 //!
-//! A server follows its client. A client moves where it is told to, or where the address of its only path goes; of an address that was
-//! translated anew it knows nothing.
+//! A server follows its client. A client moves to the address that it is told, or to the one where the address of its
+//! only path goes. It does not notice when a NAT translates its address to a new one.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! What a trace is told of packets that came to nothing.
+//! Notes for a trace about packets that were lost or of no use.
 
 use std::mem::Discriminant;
 

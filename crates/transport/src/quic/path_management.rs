@@ -1,4 +1,6 @@
-//! Paths come and go: ids, validation, status, and what the path manager wants (RFC 9000 sections 5.1, 8.2 and 9, RFC 10069 sections 3 and 4).
+//! Opens and closes paths: ids, validation, status, and the path manager's requests.
+//!
+//! See RFC 9000 sections 5.1, 8.2 and 9, and RFC 10069 sections 3 and 4.
 
 use std::net::IpAddr;
 

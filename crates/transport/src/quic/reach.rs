@@ -1,5 +1,6 @@
-//! Whether the peer receives at the addresses of a path: challenges, answers, the amplification limit, and what is remembered while the addresses
-//! change (RFC 9000 sections 8 and 9).
+//! Whether the peer receives at the addresses of a path (RFC 9000 sections 8 and 9).
+//!
+//! This covers challenges, answers and the amplification limit, and the state that is kept while the addresses change.
 
 use polypath_wire::quic::ConnectionId;
 

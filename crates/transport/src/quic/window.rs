@@ -1,4 +1,4 @@
-//! The window of a path: what its congestion control is told of acknowledgements, losses and marks (RFC 9002 section 7).
+//! The window of a path: what its congestion control hears of acknowledgements, losses and marks (RFC 9002 section 7).
 
 use super::contents::Contents;
 use super::loss::{InFlight, Sent};

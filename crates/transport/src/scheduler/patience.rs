@@ -1,9 +1,12 @@
 //! Whether data waits for a path that only its pacer holds back, or goes on the next one.
 //!
-//! RFC 10069 section 5.5 has a scheduler choose among paths whose congestion window is open, as lowest-RTT schedulers do where they were
-//! described (Raiciu et al., NSDI 2012; De Coninck and Bonaventure, CoNEXT 2017) and xquic does; picoquic and noq take a path whose pacer allows.
-//! xquic hands a path as much as its window admits, and the pacer lets it go bit by bit: data beyond that goes on the next path at once. So here, without
-//! queues of paths, as much waits as the windows of the preferred paths admit, and what is more does not.
+//! RFC 10069 section 5.5 has a scheduler choose among paths whose congestion window is open. The papers on lowest-RTT
+//! schedulers do the same (Raiciu et al., NSDI 2012; De Coninck and Bonaventure, CoNEXT 2017), and so does xquic. In
+//! contrast, picoquic and noq take a path whose pacer allows.
+//!
+//! When xquic hands a path as much as its window admits, the pacer lets it go bit by bit. Data beyond that goes on the
+//! next path at once. Paths have no queues here, so as much data waits as the windows of the preferred paths admit.
+//! Data beyond that does not wait.
 
 use polypath_settings::{Given, Group, Measure, ModelError, Parameter, Value};
 

@@ -1,8 +1,8 @@
-//! Head-of-line blocking: how long data waited for what comes before it, and for what.
+//! Head-of-line blocking: how long data waited for earlier data, and for which.
 //!
-//! Data waits at two levels. Inside a subflow it waits behind a hole in the subflow's sequence space; in sequence on its subflow, it may
-//! wait at the level of the connection for bytes that another subflow carries. Which of the reasons it was is known when the hole is
-//! filled: by the segment that brings the missing bytes.
+//! Data waits at two levels. Inside a subflow it waits behind a hole in the subflow's sequence space. If it is in
+//! sequence on its subflow, it may wait at connection level for bytes that another subflow carries. The reason is known
+//! when the hole is filled: it depends on the segment that brings the missing bytes.
 
 use crate::{Nanos, Purpose};
 

@@ -1,6 +1,7 @@
-//! A corked socket (TCP_CORK) as Linux has it: what is smaller than a segment waits for more. While something is in flight it waits for the
-//! acknowledgement as well; from then on for the timer of window probes, which sends what waits (`tcp_nagle_check`,
-//! `tcp_check_probe_timer`, `tcp_write_wakeup`).
+//! A corked socket (TCP_CORK) as in Linux: data shorter than a segment waits for more.
+//!
+//! While something is in flight, it waits for the acknowledgement as well. From then on it waits for the timer of
+//! window probes, which sends the waiting data (`tcp_nagle_check`, `tcp_check_probe_timer`, `tcp_write_wakeup`).
 
 use super::timer::Pending;
 use super::{FinState, Socket};

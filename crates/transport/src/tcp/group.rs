@@ -1,6 +1,8 @@
-//! How upstream Linux groups segments: one buffer leaves as several segments, whose last is pushed, and one that would hold fewer than it
-//! might waits for the next acknowledgement if that is near (net/ipv4/tcp_output.c `tcp_write_xmit`, `tcp_tso_should_defer`,
+//! How upstream Linux groups segments (net/ipv4/tcp_output.c `tcp_write_xmit`, `tcp_tso_should_defer`,
 //! `__tcp_transmit_skb`).
+//!
+//! One buffer leaves as several segments, and the last of them is pushed. A buffer that would hold fewer segments than
+//! it might waits for the next acknowledgement, if that is near.
 
 use super::{Chunk, FinState, Push, Socket};
 use crate::linux::send_memory;

@@ -1,5 +1,8 @@
-//! Segments that do not fit a connection's state: at a server whose SYN/ACK is unacknowledged (RFC 9293 section 3.10.7.4, Linux
-//! `tcp_check_req`), SYNs and resets in synchronised states (RFC 5961), a SYN that may take the place of a connection that is over.
+//! Segments that do not fit a connection's state:
+//!
+//! - segments at a server whose SYN/ACK is unacknowledged (RFC 9293 section 3.10.7.4, Linux `tcp_check_req`)
+//! - SYNs and resets in synchronised states (RFC 5961)
+//! - a SYN that may take the place of a connection that is over
 
 use polypath_wire::tcp::{Flags, Segment};
 

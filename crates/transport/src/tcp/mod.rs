@@ -1,7 +1,7 @@
 //! One TCP connection, or one subflow of an MPTCP connection (RFC 9293).
 //!
-//! A socket keeps the subflow's sequence space: what is in flight, what is lost, what was received
-//! out of order, its timers and its congestion control. Which data it carries is decided above it.
+//! A socket keeps the subflow's sequence space: data in flight, lost data, and data received out of order. It also
+//! keeps the subflow's timers and its congestion control. The layer above decides which data it carries.
 
 pub(crate) mod context;
 mod cork;

@@ -1,5 +1,7 @@
-//! How long a segment may be: what both ends and the path take, and in the kernels no more than half of the largest window that the peer
-//! offered, or all of a very small one (`tcp_sync_mss`, `tcp_bound_to_half_wnd`).
+//! The maximum length of a segment: what both ends and the path take.
+//!
+//! In the kernels a segment also has at most half of the largest window that the peer offered. If that window is very
+//! small, a segment may fill all of it (`tcp_sync_mss`, `tcp_bound_to_half_wnd`).
 
 use super::{SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION};
 use crate::path::Path;

@@ -1,6 +1,10 @@
-//! The sender looks for the path's MTU itself (RFC 4821), as Linux does it with `tcp_mtu_probing`: a segment of another length is sent in
-//! the middle of the others, and whether it alone is lost tells (`tcp_mtu_probe`, `tcp_mtup_probe_success` and `_failed`); where
-//! segment after segment times out, none may get through at its length, and shorter ones are sent (`tcp_mtu_probing` in `tcp_timer.c`).
+//! The sender searches for the path's MTU itself (RFC 4821), as Linux does with `tcp_mtu_probing`.
+//!
+//! A segment of another length is sent in the middle of the others. The result depends on whether this segment alone is
+//! lost (`tcp_mtu_probe`, `tcp_mtup_probe_success` and `_failed`).
+//!
+//! If segment after segment times out, perhaps none gets through at its length. Shorter ones are then sent
+//! (`tcp_mtu_probing` in `tcp_timer.c`).
 
 use super::{Chunk, HEADER, Push, Socket, State, TIMESTAMP_OPTION};
 use crate::path::{CaState, INFINITE_SSTHRESH, MtuDiscovery, Path};

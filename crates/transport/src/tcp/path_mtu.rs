@@ -1,5 +1,7 @@
-//! Path MTU discovery (RFC 1191, RFC 8201) as Linux does it: a packet that was too long is cut and sent again at once, and the congestion
-//! window stays (`tcp_v4_mtu_reduced`, `tcp_sync_mss`, `tcp_simple_retransmit`).
+//! Path MTU discovery (RFC 1191, RFC 8201) as in Linux.
+//!
+//! A packet that was too long is cut and sent again at once, and the congestion window stays (`tcp_v4_mtu_reduced`,
+//! `tcp_sync_mss`, `tcp_simple_retransmit`).
 
 use std::collections::VecDeque;
 

@@ -6,8 +6,8 @@
 //! | on one path, from the end of the handshake on | alter, cut, join, drop, delay, repeat and forge its datagrams | end the connection, or have a byte delivered that was not sent (RFC 9000 section 21.1.2) |
 //! | on all paths | the same | have a byte delivered that was not sent; while something gets through, stop the transfer |
 //!
-//! Before the handshake is over, an attacker on the path can end it (RFC 9000 section 21.1.1.3); what a network does to handshakes by
-//! loss and alteration is in `quic::fuzz`.
+//! Before the handshake is over, an attacker on the path can end it (RFC 9000 section 21.1.1.3). The module `quic::fuzz`
+//! covers handshakes under loss and alteration.
 
 use polypath_transport::quic::Connection;
 use polypath_transport::quic::bytes::Protector;

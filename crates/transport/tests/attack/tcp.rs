@@ -2,7 +2,8 @@
 //!
 //! | attacker | may do | must not |
 //! |---|---|---|
-//! | blind | guess numbers, near the right ones and anywhere | change any state (RFC 9293 section 3.10.7.4, RFC 5961 sections 3 to 5), draw more than one answer to a segment, or more than one in half a second to those without data (RFC 5961 section 7) |
+//! | blind | guess numbers, near the right ones and anywhere | change any state (RFC 9293 section 3.10.7.4, RFC 5961 sections 3 to 5) |
+//! | blind | the same | draw more than one answer to a segment, or more than one per half second to segments without data (RFC 5961 section 7) |
 //! | on the path | anything, with the numbers that it reads | make an endpoint panic, or keep and send without bound |
 
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 //! | rule | test |
 //! |---|---|
 //! | a subflow on a path that loses long packets gets through, and mappings go with the probes | `a_subflow_finds_the_mtu_of_its_path` |
-//! | upstream, what waits on a server's subflow is cut anew from each buffer's beginning when the base comes to count | `upstream_a_servers_buffers_are_cut_anew` |
+//! | upstream: once the base counts, data waiting on a server's subflow is cut again from each buffer's beginning | `upstream_a_servers_buffers_are_cut_anew` |
 //! | one without a queue of its own stays at the base | `a_subflow_without_a_queue_stays_at_the_base` |
 
 use polypath_transport::{Config, Mib, MtuProbing, Profile};

@@ -5,7 +5,7 @@
 //! | a subflow's timeout hands nothing to the others; an idle subflow repeats the head | `an_idle_subflow_repeats_the_head` |
 //! | a subflow silent for more than four periods is stale | `a_silent_subflow_becomes_stale` |
 //! | a stale subflow that hears its peer is active again | `a_stale_subflow_comes_back` |
-//! | the end of a subflow schedules everything in flight anew | `a_dead_subflow_schedules_everything_anew` |
+//! | the end of a subflow schedules everything in flight again | `a_dead_subflow_schedules_everything_anew` |
 //! | a writer that filled the buffer waits until a third is free | `a_full_buffer_is_written_to_in_bursts` |
 //! | what waits in a subflow's queue is filled up to full segments | `small_writes_fill_the_last_segment` |
 //! | a subflow's cork holds the rest, also at the end of the stream | `a_cork_holds_the_rest_in_the_subflows_queue` |

@@ -1,4 +1,4 @@
-//! What data waits for that arrived, and what the peer is told of its limits.
+//! What received data waits for, and what the peer is told about its limits.
 
 use polypath_transport::{Blocked, Buffer, Cause, Config, Level, MILLISECOND as MS, SECOND};
 use polypath_wire::quic::Frame;

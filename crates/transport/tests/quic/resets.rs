@@ -1,4 +1,4 @@
-//! Stateless resets of an endpoint that knows nothing of a connection (RFC 9000 section 10.3).
+//! Stateless resets of an endpoint that no longer knows a connection (RFC 9000 section 10.3).
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,6 @@
-//! Segments that do not fit the state of a handshake, and SYNs of the same addresses and ports again (RFC 9293 sections 3.5.1 and
-//! 3.10.7, RFC 5961, RFC 6191).
+//! Segments that do not fit the state of a handshake, and SYNs that reuse addresses and ports.
+//!
+//! See RFC 9293 sections 3.5.1 and 3.10.7, RFC 5961 and RFC 6191.
 //!
 //! | rule | test |
 //! |---|---|

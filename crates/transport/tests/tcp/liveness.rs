@@ -4,7 +4,7 @@
 //! |---|---|
 //! | off by default | `a_socket_is_silent_by_default` |
 //! | a probe below the window after the idle time, then at intervals, then a reset | `an_idle_peer_is_probed_and_given_up` |
-//! | an answer starts the idle time anew | `an_answer_is_life` |
+//! | an answer restarts the idle time | `an_answer_is_life` |
 //! | what is in flight has its own timer | `data_in_flight_puts_probes_off`, `a_corked_rest_puts_probes_off` |
 //! | the user timeout in place of the number of probes | `the_user_timeout_ends_keepalive` |
 //! | the user timeout counts from the first retransmission | `the_user_timeout_ends_retransmission` |

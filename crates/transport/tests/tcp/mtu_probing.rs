@@ -8,7 +8,7 @@
 //! | it begins with segments of 1024 bytes and probes half-way | `a_probe_that_arrives_raises_the_length` |
 //! | a lost probe costs no window | `a_lost_probe_is_no_congestion` |
 //! | a lost probe among other losses tells nothing | `a_loss_before_the_probe_leaves_it_open` |
-//! | the search ends near the MTU, and begins anew after ten minutes | `a_search_that_ended_begins_anew_after_ten_minutes` |
+//! | the search ends near the MTU, and starts again after ten minutes | `a_search_that_ended_begins_anew_after_ten_minutes` |
 //! | a server's path that is known holds before the handshake is done | `what_a_server_knows_of_the_path_holds` |
 //! | probes out of upstream's buffers leave the stream whole | `the_stream_is_whole_with_probes_out_of_buffers` |
 //! | a report bounds it | `a_report_bounds_the_search` |

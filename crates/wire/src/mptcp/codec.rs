@@ -1,8 +1,7 @@
 //! The options of RFC 8684 section 3 on the wire.
 //!
-//! A length that a subtype does not have, and MP_CAPABLE with flag B set, must be ignored by a
-//! receiver and are kept as [`MptcpOption::Unknown`]; there is no parse error. Reserved bits are
-//! dropped when parsed and zero when emitted.
+//! A receiver must ignore a length that a subtype does not have, and MP_CAPABLE with flag B set. The codec keeps these
+//! as [`MptcpOption::Unknown`]; there is no parse error. Reserved bits are dropped when parsed and zero when emitted.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,7 +1,8 @@
-//! OpenFlow 1.3.5, wire protocol 4 (section numbers in this module are of that text): the messages between a switch and its controller.
+//! OpenFlow 1.3.5, wire protocol 4: the messages between a switch and its controller. Section numbers in this module
+//! are of that text.
 //!
-//! What a switch does not support is refused by the parser with the error that the specification names for it, as bytes that are malformed
-//! are: see [`Fault`].
+//! The parser refuses what a switch does not support, and malformed bytes. It answers with the error that the
+//! specification names: see [`Fault`].
 
 mod action;
 mod code;

@@ -1,8 +1,9 @@
 //! QUIC (RFC 9000), datagrams (RFC 9221), multiple paths (RFC 10069) and the frequency of acknowledgements
 //! (draft-ietf-quic-ack-frequency-14).
 //!
-//! A [`Packet`] is plain data, like a TCP segment: what endpoints exchange in simulation, and what the codec parses from an unprotected packet
-//! and emits into one. Payload of streams and datagrams is not part of it; a frame says which stretch it carries.
+//! A [`Packet`] is plain data, like a TCP segment. Endpoints exchange it in simulation. The codec parses it from an
+//! unprotected packet and emits it into one. Payload of streams and datagrams is not part of it; a frame says which
+//! part of the stream it carries.
 
 mod error;
 mod frame;

@@ -1,10 +1,15 @@
-//! TCP options in a header: which there are, and how they are laid out.
+//! TCP options in a header: which exist, and their layout.
 //!
-//! The layout is the one of Linux's `tcp_options_write` (net/ipv4/tcp_output.c): MSS; timestamps
-//! behind two NOPs, or behind SACK-permitted; window scale behind a NOP; SACK behind two NOPs;
-//! then other kinds, DSS, and the other MPTCP options, each padded to four bytes. Padding within
-//! the options is of NOPs; at their end it is of zeros (RFC 9293 section 3.1) where Linux has NOPs,
-//! because Wireshark takes four NOPs in one header for the trace of a router that removes options.
+//! The layout is the one of Linux's `tcp_options_write` (net/ipv4/tcp_output.c), in this order:
+//!
+//! 1. MSS
+//! 2. timestamps behind two NOPs, or behind SACK-permitted
+//! 3. window scale behind a NOP
+//! 4. SACK behind two NOPs
+//! 5. other kinds, DSS, and the other MPTCP options, each padded to four bytes
+//!
+//! Padding within the options is of NOPs. At their end it is of zeros (RFC 9293 section 3.1), where Linux has NOPs. The
+//! reason is that Wireshark takes four NOPs in one header for the trace of a router that removes options.
 
 use super::{RareOptions, SackBlocks, Segment};
 use crate::bytes::{u16_at, u32_at};

@@ -1,7 +1,7 @@
 //! Datagrams as sealed bytes, for a live interface, a capture, or another stack (RFC 9001).
 //!
-//! A [`Connection`] never sees bytes. The [`Protector`] beside it takes the keys from its handshake, seals what it sends and opens what
-//! comes for it. Key updates are here alone: the connection knows nothing of key phases.
+//! A [`Connection`] never sees bytes. The [`Protector`] beside it takes the keys from its handshake, seals what it
+//! sends and opens what it receives. Key updates happen only here: the connection does not know key phases.
 
 mod one_rtt;
 mod refused;

@@ -1,7 +1,7 @@
 //! Cryptography for rustls that draws from a seeded stream.
 //!
-//! rustls asks a static object for random bytes. So the stream of a session lies in a variable of the thread while rustls works for
-//! that session, and nowhere else: without a session there is no randomness.
+//! rustls asks a static object for random bytes. So a thread-local variable holds the stream of a session while rustls
+//! works for that session. At all other times it is empty: without a session there is no randomness.
 
 use std::cell::RefCell;
 use std::sync::Arc;

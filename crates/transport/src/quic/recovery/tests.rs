@@ -1,4 +1,4 @@
-//! What congestion control is told of packets, their acknowledgements and losses.
+//! Congestion control hears of packets, their acknowledgements and losses.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,7 @@
-//! A full queue of the own host. The call that transmits reports it: the segment stays unsent, the window shrinks as for a mark, and nothing is
-//! taken for lost (Linux `tcp_write_xmit`, `__tcp_transmit_skb`, `tcp_enter_cwr`).
+//! A full queue of the sending host itself.
+//!
+//! The call that transmits reports it. The segment stays unsent, and the window shrinks as for an ECN mark. Nothing is
+//! considered lost (Linux `tcp_write_xmit`, `__tcp_transmit_skb`, `tcp_enter_cwr`).
 
 use polypath_wire::tcp::Segment;
 

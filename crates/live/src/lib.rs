@@ -48,13 +48,13 @@ pub enum LiveError {
     File(String, std::io::Error),
     #[error("no answer from {0}")]
     Unanswered(SocketAddr),
-    #[error("{0} was silent for too long; {1} bytes of the file had come")]
+    #[error("{0} was silent for too long; {1} bytes of the file had arrived")]
     Silent(SocketAddr, u64),
-    #[error("{0} does not know the connection any more; {1} bytes of the file had come")]
+    #[error("{0} no longer knows the connection; {1} bytes of the file had arrived")]
     Forgotten(SocketAddr, u64),
-    #[error("{0} closed the connection with error {1:#x}{2}; {3} bytes of the file had come")]
+    #[error("{0} closed the connection with error {1:#x}{2}; {3} bytes of the file had arrived")]
     Refused(SocketAddr, u64, String, u64),
-    #[error("what {0} sends breaks the protocol (error {1:#x}{2}); {3} bytes of the file had come")]
+    #[error("{0} violated the protocol (error {1:#x}{2}); {3} bytes of the file had arrived")]
     Violated(SocketAddr, u64, String, u64),
     #[error("{0} gave up the file after {1} bytes: {2} (error {3:#x})")]
     GivenUp(SocketAddr, u64, &'static str, u64),

@@ -95,14 +95,15 @@ impl Bridges {
             let described = &plan.nodes[node.index()];
             let place = format!("switch {}", described.name);
             if described.interfaces.len() > MOST_PORTS {
-                let problem = format!("a bridge has at most {MOST_PORTS} ports");
+                let problem = format!("a bridge can have at most {MOST_PORTS} ports");
                 return Err(PlanError::invalid(&*place, problem));
             }
             let given = settings.priorities.iter();
             let priority = given.rev().find(|own| own.node == node.index());
             let priority = priority.map_or(PRIORITY, |own| own.priority);
             if priority % 4096 != 0 {
-                let problem = format!("a bridge's priority is a multiple of 4096, not {priority}");
+                let problem =
+                    format!("a bridge's priority must be a multiple of 4096, not {priority}");
                 return Err(PlanError::invalid(&*place, problem));
             }
             let id = BridgeId {

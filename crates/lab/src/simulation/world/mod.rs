@@ -96,7 +96,7 @@ impl World {
         let mut built = build(&plan)?;
         let stands = stand::stands(&plan, &mut built)?;
         if plan.routing == Routing::Spread && !stands.is_empty() {
-            let why = "a controller that spreads flows knows no middleboxes";
+            let why = "a controller that spreads flows does not support middleboxes";
             return Err(PlanError::invalid("routing", why));
         }
         let Built {

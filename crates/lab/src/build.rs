@@ -348,11 +348,11 @@ mod tests {
         let told = |name: &str| maker(&[("noq", None)], name).err();
         assert_eq!(
             told("noq").as_deref(),
-            Some("this build has no noq: build polypath-lab with its feature 'noq'")
+            Some("this build lacks noq; build polypath-lab with its feature 'noq'")
         );
         assert_eq!(
             told("quiche").as_deref(),
-            Some("stack is polypath or noq, not \"quiche\"")
+            Some("stack must be polypath or noq, not \"quiche\"")
         );
         assert!(maker(OTHER_STACKS, "noq").is_ok() == cfg!(feature = "noq"));
     }

@@ -114,7 +114,7 @@ def test_a_server_that_begins_anew_ends_the_connections_of_the_one_before(tmp_pa
                 _, said = client.communicate(timeout=LIMIT_S)
                 second.kill()
     assert client.returncode == 2
-    assert f"{at} does not know the connection any more; " in said
+    assert f"{at} no longer knows the connection; " in said
     assert not (tmp_path / "copy").exists()
 
 

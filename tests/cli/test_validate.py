@@ -103,7 +103,7 @@ destination = "10.0.2.2"
 def test_what_an_engine_refuses_is_at_its_application(polypath: Any, scenario: Path) -> None:
     line = scenario.read_text().count("\n") + LOOP.count("\n") - 3
     scenario.write_text(scenario.read_text() + LOOP)
-    said = f"{scenario}:{line}: application ping: the way from 'client' to 10.0.2.2 ends at 'client', a host"
+    said = f"{scenario}:{line}: application ping: the path from 'client' to 10.0.2.2 ends at 'client', a host"
     for command in ("validate", "run"):
         outcome = polypath(command, scenario)
         assert (outcome.code, outcome.out) == (2, "")

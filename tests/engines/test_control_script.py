@@ -138,10 +138,16 @@ def test_one_that_sets_a_rate_fills_the_path(tmp_path: Path, transport: str) -> 
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("path.cwnd = 0", "own.py:4: ValueError: cwnd is set to 0; it is a whole number of packets, 1 to 1073741824"),
-        ("path.cwnd = 2.5", "own.py:4: ValueError: cwnd is set to 2.5; it is a whole number of packets"),
-        ("path.ssthresh = -1", "own.py:4: ValueError: ssthresh is set to -1; it is a whole number of packets"),
-        ("path.pacing_rate = 'fast'", "own.py:4: ValueError: pacing_rate is set to 'fast'; it is a number of bytes"),
+        (
+            "path.cwnd = 0",
+            "own.py:4: ValueError: cwnd is set to 0; it must be a whole number of packets, 1 to 1073741824",
+        ),
+        ("path.cwnd = 2.5", "own.py:4: ValueError: cwnd is set to 2.5; it must be a whole number of packets"),
+        ("path.ssthresh = -1", "own.py:4: ValueError: ssthresh is set to -1; it must be a whole number of packets"),
+        (
+            "path.pacing_rate = 'fast'",
+            "own.py:4: ValueError: pacing_rate is set to 'fast'; it must be a number of bytes per second, at least 1",
+        ),
         ("path.nothing", "own.py:4: AttributeError: 'polypath._core.ControlledPath' object has no attribute 'nothing'"),
         ("1 / 0", "own.py:4: ZeroDivisionError: division by zero"),
     ],
@@ -157,7 +163,7 @@ def test_one_that_fails_ends_the_run_with_its_own_line(tmp_path: Path, body: str
 @pytest.mark.parametrize("transport", ["tcp", "mpquic"])
 def test_what_a_method_returns_is_checked(tmp_path: Path, transport: str) -> None:
     source = f"{RENO}\n    def ssthresh(self, path):\n        return 0\n".replace("class Reno", "class Own")
-    with pytest.raises(ScriptFailed, match="ssthresh returned 0; it is a whole number of packets"):
+    with pytest.raises(ScriptFailed, match="ssthresh returned 0; it must be a whole number of packets"):
         run(scenario(tmp_path, '"own.py:Own"', source, transport))
 
 

@@ -71,7 +71,7 @@ def test_it_sees_the_names_of_switches_and_has_arguments(tmp_path: Path) -> None
     ("body", "said"),
     [
         ("return 1 / 0", r"own\.py:3: ZeroDivisionError: .*\(Own\.choose, 0\.00"),
-        ("return 99", r"own\.py:2: ValueError: choose returned 99; it returns the index of a path, 0 to"),
+        ("return 99", r"own\.py:2: ValueError: choose returned 99; it must return the index of a path, 0 to"),
         ("return 'core0'", "choose returned 'core0'"),
         ("return True", "choose returned True"),
     ],

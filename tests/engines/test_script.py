@@ -97,12 +97,12 @@ def test_loss_and_reinjection_are_survived(tmp_path: Path) -> None:
     [
         ("return view.paths[9].index", "own.py:3: IndexError: tuple index out of range (Own.select, 0."),
         ("return 1 / 0", "own.py:3: ZeroDivisionError: division by zero"),
-        ("return 'fast'", "own.py:2: TypeError: select returned 'fast'; it returns the index of a path"),
+        ("return 'fast'", "own.py:2: TypeError: select returned 'fast'; it must return the index of a path"),
         ("return True", "own.py:2: TypeError: select returned True"),
         ("return -1", "own.py:2: ValueError: select returned path -1; the connection has paths 0 to 0"),
         ("return (0, view.sent)", "own.py:2: ValueError: select repeats offset"),
-        ("return (0, None)", "own.py:2: ValueError: select repeats offset None; what may be repeated is "),
-        ("return (0, -1)", "own.py:2: ValueError: select repeats offset -1; what may be repeated is "),
+        ("return (0, None)", "own.py:2: ValueError: select repeats offset None; it may repeat offsets "),
+        ("return (0, -1)", "own.py:2: ValueError: select repeats offset -1; it may repeat offsets "),
         ("return (0, 1 << 64)", "own.py:2: ValueError: select repeats offset 18446744073709551616; what may be"),
         ("return None", "own.py:2: ValueError: sends nothing from 0."),
         ("raise SystemExit(3)", "own.py:3: SystemExit: 3"),
@@ -469,13 +469,13 @@ class Own:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        ("7", "TypeError: manage returned 7; it returns a list of actions"),
+        ("7", "TypeError: manage returned 7; it must return a list of actions"),
         (
             "[('open', view.local[0].address, view.remote[0].address, '10.0.0.9')]",
-            "'10.0.0.9'); gateways are a list of addresses",
+            "'10.0.0.9'); gateways must be a list of addresses",
         ),
-        ("setattr(self, 'wake', '1 s')", "TypeError: wake is '1 s'; it is a number of seconds, or None"),
-        ("[('open',)]", "TypeError: manage returned ('open',); an action is a tuple: open, close,"),
+        ("setattr(self, 'wake', '1 s')", "TypeError: wake is '1 s'; it must be a number of seconds, or None"),
+        ("[('open',)]", "TypeError: manage returned ('open',); an action must be a tuple: open, close,"),
         ("[('open', '1.2.3.4', '10.0.2.2')]", "ValueError: 1.2.3.4 is no address of this host"),
         ("[('announce', 'x')]", "ValueError: 'x' is no address"),
     ],

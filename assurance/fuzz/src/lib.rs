@@ -1,4 +1,4 @@
-//! The attacks of `crates/transport/tests/attack`, whose decisions are the bytes of a fuzzer.
+//! The attacks of `crates/transport/tests/attack`, driven by the bytes of a fuzzer.
 
 #![allow(dead_code, unused_imports, reason = "what only the tests use")]
 

@@ -1,6 +1,6 @@
-//! Why a connection was not faster, in bytes that add up: what its links could carry, and what became of that.
+//! Why a connection was not faster, in bytes that add up: what its links could carry, and how that capacity was used.
 //!
-//! The table `account` has it, as running totals. docs/explain.md tells the rules.
+//! The table `account` holds running totals. docs/explain.md has the rules.
 
 use rustc_hash::FxHashMap;
 

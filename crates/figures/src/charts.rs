@@ -1,4 +1,4 @@
-//! What is drawn of a connection and of links over time.
+//! The charts of a connection and of links over time.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What each application's connection came to.
+//! The figures of each application's connection.
 
 use rustc_hash::FxHashMap;
 

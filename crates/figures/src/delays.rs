@@ -1,4 +1,4 @@
-//! Delays of requests, of which some have no answer.
+//! Delays of requests. Some requests have no answer.
 
 use rustc_hash::FxHashMap;
 

@@ -1,4 +1,4 @@
-//! The tables of a run, and what is worked out of them once.
+//! The tables of a run, and the values that are computed from them once.
 
 use std::sync::OnceLock;
 

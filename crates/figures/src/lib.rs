@@ -1,4 +1,5 @@
-//! The figures of a run, out of the tables of a recording of any engine: Python and the page in a browser have them from here.
+//! The figures of a run, computed from the tables of a recording of any engine. Python and the page in a browser both
+//! use this crate.
 
 mod account;
 mod asked;

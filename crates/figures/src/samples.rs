@@ -1,4 +1,4 @@
-//! What was sampled of connections, subflows and applications, by whom it is of and in the order of time.
+//! Samples of connections, subflows and applications, grouped by their owner and in the order of time.
 
 use rustc_hash::FxHashMap;
 

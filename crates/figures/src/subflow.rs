@@ -1,4 +1,4 @@
-//! What each subflow, or path of QUIC, came to.
+//! The figures of each subflow, or path of QUIC.
 
 use rustc_hash::FxHashMap;
 

@@ -1,4 +1,4 @@
-//! Figures as summary.json has them: seconds, Mbps, six decimals. docs/summary.md tells what each is.
+//! Figures as summary.json has them: seconds, Mbps, six decimals. docs/summary.md defines each.
 
 use serde::Serialize;
 

@@ -1,7 +1,8 @@
 //! The published test cases between our endpoint and others, each in both roles.
 //!
-//! `matrix [--python PATH] [--peer NAME] [--case NAME] [--seed N] [--out PAGE | --check PAGE]`: `--python` has aioquic; `--out` writes the page,
-//! `--check` fails where the page says that something passes and it does not.
+//! `matrix [--python PATH] [--peer NAME] [--case NAME] [--seed N] [--out PAGE | --check PAGE]`: `--python` names a
+//! Python that has aioquic. `--out` writes the page. `--check` fails if a case that the page lists as passed does not
+//! pass.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

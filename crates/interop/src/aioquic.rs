@@ -1,4 +1,5 @@
-//! aioquic as an end of a world: a program in Python has the connection, and time and datagrams go through its standard input and output.
+//! aioquic as an end of a world. A Python program holds the connection; time and datagrams pass over its standard input
+//! and output.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

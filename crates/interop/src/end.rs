@@ -1,4 +1,4 @@
-//! What is asked of an endpoint, whichever it is.
+//! What every endpoint has to offer.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,9 @@
-//! Random scenarios by the hundred thousand, which goes on where it stopped: `campaign DIRECTORY COUNT [FIRST]`; the plan of one:
-//! `campaign plan NUMBER`.
+//! Runs random scenarios by the hundred thousand, and resumes where it stopped: `campaign DIRECTORY COUNT [FIRST]`.
+//! `campaign plan NUMBER` prints the plan of one scenario.
 //!
-//! The scenarios are those of the integrity test. Each failure is made smaller as long as it fails in the same way, and its plan kept as
-//! `failure-NUMBER.json`, which `examples/run_plan.rs` runs. `progress.json` says how far the campaign came and what it has seen.
+//! The scenarios are those of the integrity test. Each failure is made smaller for as long as it fails in the same way.
+//! Its plan is kept as `failure-NUMBER.json`, which `examples/run_plan.rs` runs. `progress.json` records how far the
+//! campaign came and what it has seen.
 
 #[path = "../tests/integrity/air.rs"]
 mod air;

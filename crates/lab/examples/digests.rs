@@ -1,5 +1,7 @@
-//! Prints what identifies the recordings of plans and of random scenarios: `digests FOLDER COUNT`, one line a plan of FOLDER's JSON files and
-//! one line a hundred of COUNT scenarios over TCP and as many over QUIC. Run before and after a change that is to leave every result as it is.
+//! Prints hashes that identify the recordings of plans and of random scenarios: `digests FOLDER COUNT`.
+//!
+//! It prints one line for each plan among FOLDER's JSON files. It prints one line per hundred of COUNT scenarios over
+//! TCP, and as many over QUIC. Run it before and after a change that must not alter any result.
 
 #[path = "../tests/integrity/air.rs"]
 mod air;

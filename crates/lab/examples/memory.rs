@@ -1,5 +1,7 @@
-//! What a benchmark's work has in memory as it goes on, in MB: `memory W5 [SECONDS] [idle]`. With `idle` each connection sends a byte
-//! and no more, so that its subflows are established and nothing is under way. On Linux alone.
+//! Prints the memory that a benchmark's work takes as it runs, in MB: `memory W5 [SECONDS] [idle]`.
+//!
+//! With `idle` each connection sends one byte and no more, so its subflows are established and nothing is in flight. It
+//! runs on Linux only.
 
 use std::time::Instant;
 

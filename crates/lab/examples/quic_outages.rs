@@ -1,4 +1,5 @@
-//! Transfers over Multipath QUIC whose paths go dark: `quic_outages COUNT [FIRST]`; `quic_outages plan NUMBER` prints the plan of one, and its bound.
+//! Runs transfers over Multipath QUIC whose paths go dark: `quic_outages COUNT [FIRST]`. `quic_outages plan NUMBER`
+//! prints the plan of one case, and its bound.
 //!
 //! The cases are those of the test of outages.
 

@@ -1,4 +1,5 @@
-//! Runs a benchmark's work and prints how many packet-hops it was and what it cost: `work W1 [SECONDS]`. Made to run under valgrind, too.
+//! Runs a benchmark's work and prints its packet-hops and their cost: `work W1 [SECONDS]`. It is also meant to run
+//! under valgrind.
 
 use polypath_lab::bench::{self, Report};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What is recorded without the plan asking for it: the recording's hash is then that of a run without.
+//! Recordings that the plan does not ask for. They leave the recording's hash unchanged.
 
 use crate::Recording;
 use crate::plan::Plan;

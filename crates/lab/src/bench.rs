@@ -1,6 +1,6 @@
-//! The works that the simulator's speed is measured by, as plans.
+//! The benchmark's works, as plans. They measure the simulator's speed.
 //!
-//! The time that a work takes is for the caller to measure; [`run`] says how many packet-hops it was.
+//! The caller measures the time that a work takes. [`run`] returns the number of packet-hops.
 
 use std::net::{IpAddr, Ipv4Addr};
 

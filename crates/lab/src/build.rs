@@ -51,7 +51,7 @@ pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
             let node = &plan.nodes[end.node];
             if !side.queue_at.is_link() && node.kind != plan::NodeKind::Host {
                 let why = format!(
-                    "the queue is said to be that of a host, and {} is none",
+                    "the link has its queue in the sending host, but {} is not a host",
                     node.name
                 );
                 return Err(PlanError::invalid(&*place, why));
@@ -299,11 +299,11 @@ fn check_ack_frequency(asked: Option<&AckFrequency>, place: &str) -> Result<(), 
         return Ok(());
     };
     if asked.packets == 0 {
-        return invalid("ack_frequency is about one packet at least");
+        return invalid("packets of ack_frequency must be at least 1");
     }
     let within = |delay| ACK_DELAYS_NS.contains(&delay);
     if !asked.max_delay.is_none_or(within) {
-        return invalid("max_delay_ns of ack_frequency is at least 1 ms and below 16384 ms");
+        return invalid("max_delay_ns of ack_frequency must be at least 1 ms and below 16384 ms");
     }
     Ok(())
 }
@@ -316,9 +316,9 @@ fn maker(stacks: &[(&str, Option<Make>)], name: &str) -> Result<Make, String> {
     match stacks.iter().find(|(known, _)| *known == name) {
         Some((_, Some(make))) => Ok(*make),
         Some((_, None)) => Err(format!(
-            "this build has no {name}: build polypath-lab with its feature '{name}'"
+            "this build lacks {name}; build polypath-lab with its feature '{name}'"
         )),
-        None => Err(format!("stack is polypath or noq, not \"{name}\"")),
+        None => Err(format!("stack must be polypath or noq, not \"{name}\"")),
     }
 }
 
@@ -348,11 +348,11 @@ mod tests {
         let told = |name: &str| maker(&[("noq", None)], name).err();
         assert_eq!(
             told("noq").as_deref(),
-            Some("this build has no noq: build polypath-lab with its feature 'noq'")
+            Some("this build lacks noq; build polypath-lab with its feature 'noq'")
         );
         assert_eq!(
             told("quiche").as_deref(),
-            Some("stack is polypath or noq, not \"quiche\"")
+            Some("stack must be polypath or noq, not \"quiche\"")
         );
         assert!(maker(OTHER_STACKS, "noq").is_ok() == cfg!(feature = "noq"));
     }

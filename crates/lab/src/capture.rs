@@ -1,4 +1,4 @@
-//! Captures: what passes the ends of links, as pcapng files.
+//! Captures: packets at the ends of links, as pcapng files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

@@ -11,7 +11,7 @@ use crate::plan::Plan;
 pub enum PlanError {
     #[error("not a plan: {0}")]
     Json(#[from] serde_json::Error),
-    #[error("plan version {found}, this engine runs version {expected}")]
+    #[error("the plan has version {found}, but this engine runs version {expected}")]
     Version { found: u32, expected: u32 },
     #[error("{place}: there is no {kind} {index}")]
     Index {
@@ -47,7 +47,7 @@ pub enum PlanError {
         links: String,
     },
     #[error(
-        "the run takes more than {} MB of memory at {seconds} s, most of it for {largest}; {remedy}, or allow more by [record] memory",
+        "the run takes more than {} MB of memory at {seconds} s, most of it for {largest}; {remedy}, or allow more with [record] memory",
         limit / 1_000_000
     )]
     Memory {
@@ -116,7 +116,7 @@ pub(crate) fn route_problem(error: &RouteError, plan: &Plan) -> String {
             let name = names.nth(interface.0 as usize).map_or("", |own| &own.name);
             let (at, from) = (node(at), node(from));
             format!(
-                "interface '{name}' of {at} has no link, on the way from {from} to {destination}"
+                "interface '{name}' of {at} has no link, on the path from {from} to {destination}"
             )
         }
         RouteError::Unreachable {
@@ -125,7 +125,7 @@ pub(crate) fn route_problem(error: &RouteError, plan: &Plan) -> String {
             to,
             destination,
         } => format!(
-            "{} knows no way to {destination}, on the way from {} to {}; give it a route",
+            "{} has no route to {destination}, on the path from {} to {}; add one",
             node(at),
             node(from),
             node(to)
@@ -135,7 +135,7 @@ pub(crate) fn route_problem(error: &RouteError, plan: &Plan) -> String {
             from,
             destination,
         } => format!(
-            "the way from {} to {destination} ends at {}, a host, which does not forward",
+            "the path from {} to {destination} ends at {}, a host that does not forward",
             node(from),
             node(host)
         ),

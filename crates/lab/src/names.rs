@@ -1,4 +1,4 @@
-//! Which bytes the ends of a connection send, so that whoever gets them can tell whether they are right.
+//! The bytes that the ends of a connection send. A receiver can check whether they are right.
 
 use polypath_net::random;
 use polypath_wire::payload;

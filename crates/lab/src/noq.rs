@@ -41,7 +41,7 @@ pub(crate) fn make(
     ipv6: bool,
 ) -> Result<Arc<dyn OtherStack>, String> {
     if !transport.is_quic() {
-        return Err("noq speaks QUIC and nothing else".into());
+        return Err("noq speaks only QUIC".into());
     }
     let chosen = [
         ("congestion", &config.congestion),

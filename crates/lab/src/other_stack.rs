@@ -1,4 +1,4 @@
-//! A stack of QUIC by others, as a run drives it: bytes in, bytes out.
+//! A third-party QUIC stack, as a run drives it: bytes in, bytes out.
 
 use std::net::IpAddr;
 

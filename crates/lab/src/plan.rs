@@ -1,7 +1,7 @@
 //! The Plan: a scenario resolved to ids, SI numbers, addresses and timed events.
 //!
-//! It is the only input of every engine. Ids are positions in the lists. All times are in
-//! nanoseconds from the start of the run, rates in bit/s, sizes in bytes.
+//! It is the only input of every engine. Ids are positions in the lists. Times are in nanoseconds from the start of the
+//! run, rates in bit/s, and sizes in bytes.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

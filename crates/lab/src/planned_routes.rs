@@ -1,4 +1,4 @@
-//! Which way packets take by a plan, before anything runs.
+//! The routes that packets take by a plan, before anything runs.
 
 use std::net::IpAddr;
 

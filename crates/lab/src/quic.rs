@@ -1,6 +1,7 @@
-//! A connection of QUIC: of `polypath_transport`, or of a stack by others.
+//! A connection of QUIC, either of `polypath_transport` or of a third-party stack.
 //!
-//! Two ends of the former exchange packets as plain data. Where one end is another stack both exchange real bytes.
+//! Two ends of `polypath_transport` exchange packets as plain data. If either end is another stack, both exchange real
+//! bytes.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! The registries of all crates under one roof, as JSON for front ends.
+//! The registries of all crates together, as JSON for front ends.
 
 use polypath_net::{
     LossConfig, Phy, QueueConfig, Standard, WIFI_STANDARDS, loss_models, queue_models,

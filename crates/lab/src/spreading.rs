@@ -1,7 +1,8 @@
-//! A controller that sees each flow begin and knows from the handshakes of Multipath TCP which flows are one connection's. It gives each
-//! a path with as few links in common with the others as there can be, with nothing changed at the hosts.
+//! A controller that spreads the subflows of Multipath TCP, with no change at the hosts.
 //!
-//! It takes no time: its decision is there when the first packet leaves.
+//! It sees each flow begin, and knows from the handshakes which flows belong to one connection. It gives each flow a
+//! path that shares as few links as possible with the others'. Its decision takes no time: it is there when the first
+//! packet leaves.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Numbers of a segment as offsets in the streams.
+//! Converts a segment's sequence numbers to offsets in the streams.
 
 use polypath_wire::mptcp::{DataAck, Dsn};
 use polypath_wire::tcp::Segment;

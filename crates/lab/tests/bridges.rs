@@ -1,4 +1,4 @@
-//! Networks of bridges: once the tree is found every host reaches every other, each packet arrives once, and none is missing.
+//! Networks of bridges: once the tree is found, every host reaches every other, and each packet arrives exactly once.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Networks under a controller: no packet is missing, whatever the network, the routing, the mode and the failures.
+//! Networks under a controller: no packet is missing, for any network, routing, mode and failure.
 
 use std::collections::BTreeMap;
 

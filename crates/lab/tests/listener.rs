@@ -1,4 +1,5 @@
-//! SYNs beyond the one of each application's client, and joins that are refused (RFC 9293 sections 3.5.1 and 3.10.7, RFC 8684 section 3.2).
+//! SYNs beyond the one of each application's client, and joins that are refused (RFC 9293 sections 3.5.1 and 3.10.7,
+//! RFC 8684 section 3.2).
 
 #[allow(dead_code, reason = "each file of tests uses different parts")]
 mod common;

@@ -1,4 +1,4 @@
-//! Switches that speak OpenFlow with somebody outside: a controller written here, byte for byte.
+//! Switches that speak OpenFlow with a controller outside. The controller is written here, byte for byte.
 
 use polypath_lab::{CaptureMode, Simulation, Step};
 use polypath_wire::openflow::{

@@ -1,4 +1,4 @@
-//! One connection over the TUN interface that standard input is: `tun SETTINGS.json`, prints the outcome as JSON.
+//! One connection over the TUN interface on standard input: `tun SETTINGS.json`. It prints the outcome as JSON.
 
 use polypath_live::{Settings, run};
 

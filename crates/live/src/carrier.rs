@@ -1,4 +1,4 @@
-//! The simulated network with real packets on it: frames come from hosts' interfaces and go to them.
+//! The simulated network with real packets: frames come from hosts' interfaces and go to them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

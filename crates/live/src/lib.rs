@@ -1,11 +1,13 @@
 //! The project's endpoints and its network in real time, on packets that are bytes.
 //!
-//! A [`Peer`] is one connection of our Multipath TCP against a real stack: it takes IP packets and gives IP packets; [`run`] moves them
-//! between it and a TUN interface. Payload is the same function of the stream's offset as in captures, so that what arrives can be checked.
+//! A [`Peer`] is one connection of our Multipath TCP against a real stack: it takes and gives IP packets. [`run`] moves
+//! them between it and a TUN interface. Payload is the same function of the stream's offset as in captures, so the data
+//! can be checked on arrival.
 //!
 //! [`quic`] is our QUIC endpoint over UDP sockets, which carries files.
 //!
-//! A [`Carrier`] is the reverse: the simulated network between real stacks. [`carry`] moves frames between it and TAP interfaces.
+//! A [`Carrier`] is the reverse: the simulated network between real stacks. [`carry`] moves frames between it and TAP
+//! interfaces.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -46,13 +48,13 @@ pub enum LiveError {
     File(String, std::io::Error),
     #[error("no answer from {0}")]
     Unanswered(SocketAddr),
-    #[error("{0} was silent for too long; {1} bytes of the file had come")]
+    #[error("{0} was silent for too long; {1} bytes of the file had arrived")]
     Silent(SocketAddr, u64),
-    #[error("{0} does not know the connection any more; {1} bytes of the file had come")]
+    #[error("{0} no longer knows the connection; {1} bytes of the file had arrived")]
     Forgotten(SocketAddr, u64),
-    #[error("{0} closed the connection with error {1:#x}{2}; {3} bytes of the file had come")]
+    #[error("{0} closed the connection with error {1:#x}{2}; {3} bytes of the file had arrived")]
     Refused(SocketAddr, u64, String, u64),
-    #[error("what {0} sends breaks the protocol (error {1:#x}{2}); {3} bytes of the file had come")]
+    #[error("{0} violated the protocol (error {1:#x}{2}); {3} bytes of the file had arrived")]
     Violated(SocketAddr, u64, String, u64),
     #[error("{0} gave up the file after {1} bytes: {2} (error {3:#x})")]
     GivenUp(SocketAddr, u64, &'static str, u64),

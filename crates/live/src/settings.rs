@@ -1,4 +1,4 @@
-//! What one connection is to do, and what came of it; both as JSON.
+//! The task of one connection, and its outcome, both as JSON.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

@@ -1,6 +1,7 @@
 //! Files over real UDP sockets: our endpoint with itself, and with the `noq` crate in either role.
 //!
-//! Loopback has an address for each path: 127.0.0.1 and 127.0.0.2. Both sides run in real time; nothing here depends on how fast.
+//! Loopback has an address for each path: 127.0.0.1 and 127.0.0.2. Both sides run in real time; nothing here depends on
+//! speed.
 
 #[path = "../examples/noq/files.rs"]
 mod noq_files;

@@ -1,4 +1,5 @@
-//! The native module `polypath._core` with the algorithms that the crates have. One with more is another crate like this.
+//! The native module `polypath._core` with the algorithms of the crates. A module with more algorithms is another crate
+//! like this.
 
 use pyo3::prelude::*;
 

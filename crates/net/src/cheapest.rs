@@ -1,4 +1,4 @@
-//! The cheapest path between two addresses, where somebody else says what each channel costs.
+//! The cheapest path between two addresses, by costs of channels that the caller gives.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

@@ -1,4 +1,4 @@
-//! What a channel is made of, and how it changes during a run.
+//! The settings of a channel, and their changes during a run.
 
 use std::sync::Arc;
 
@@ -120,18 +120,16 @@ pub enum ConfigError {
     Rate(u64),
     #[error(transparent)]
     Trace(#[from] TraceError),
-    #[error("a link that follows a trace has no other rate and no burst")]
+    #[error("a link that follows a trace cannot have another rate or a burst")]
     RateOfTrace,
-    #[error(
-        "a Wi-Fi link has neither a rate nor a trace nor a burst, and no queue of its sender's"
-    )]
+    #[error("a Wi-Fi link cannot have a rate, a trace, a burst, or a queue in its sender")]
     RateOfWifi,
-    #[error("both directions of a link are Wi-Fi on one medium, or neither")]
+    #[error("both directions of a link must be Wi-Fi on one medium, or neither")]
     HalfWifi,
-    #[error("a Wi-Fi link needs a state")]
+    #[error("a Wi-Fi link needs at least one state")]
     NoState,
     #[error(
-        "a Wi-Fi link sends at least 1 packet, 1 byte and 1 ns at a time, and each at least once"
+        "a Wi-Fi link must send at least 1 packet, 1 byte and 1 ns at a time, and each at least once"
     )]
     NothingSent,
     #[error("{standard} has no MCS {mcs} in {width} MHz with {streams} streams")]
@@ -143,9 +141,11 @@ pub enum ConfigError {
     },
     #[error("the mean time in a state of a Wi-Fi link must be at least 1 ms")]
     Dwell,
-    #[error("a state of a Wi-Fi link needs the probability of each state to follow, 1 in all")]
+    #[error(
+        "a state of a Wi-Fi link needs the probability of each next state; they must add up to 1"
+    )]
     Successors,
-    #[error("a bypass is of a link with a rate of its own, whose queue is at the link")]
+    #[error("a bypass needs a link that has its own rate and its queue at the link")]
     Bypass,
     #[error("the burst must be at most 2^30 bytes, not {0}")]
     Burst(u64),

@@ -1,4 +1,4 @@
-//! Packets, where they are kept while they travel, and who may watch them.
+//! Packets, their storage while they travel, and their observers.
 
 use crate::ids::{ChannelId, Nanos, RouteId};
 

@@ -1,4 +1,4 @@
-//! What a channel does to packets, to the nanosecond.
+//! The effect of a channel on packets, to the nanosecond.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What a channel can be and what not: each bound from both sides.
+//! The bounds of a channel's settings, each from both sides.
 
 use polypath_net::{
     ChannelConfig, CodelConfig, ConfigError, DrrConfig, FqCodelConfig, GilbertElliottConfig,

@@ -1,4 +1,5 @@
-//! In a network larger than caches the owner hears beforehand of packets that are about to arrive; it plays no part in what happens.
+//! In a network larger than caches, the owner hears of packets shortly before they arrive. This does not change what
+//! happens.
 
 mod common;
 

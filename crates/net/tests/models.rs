@@ -1,4 +1,4 @@
-//! What the registries of queue disciplines and loss models say is what the models take.
+//! The queue disciplines and loss models take exactly the settings that their registries list.
 
 use polypath_net::{LossConfig, QueueConfig, loss_models, queue_models};
 use polypath_settings::{Measure, Model, Parameter, RegistryError};

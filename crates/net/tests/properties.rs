@@ -1,4 +1,4 @@
-//! What holds for every channel and every sequence of packets and changes.
+//! Properties of every channel under every sequence of packets and changes.
 
 mod common;
 

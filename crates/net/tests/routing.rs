@@ -270,7 +270,7 @@ fn hosts_do_not_forward_and_errors_name_the_nodes() {
     assert!(route(a, "10.0.0.1", "10.0.0.2").is_ok());
     assert_eq!(
         route(a, "10.0.0.1", "10.0.0.4").unwrap_err().to_string(),
-        "the way from node 0 to 10.0.0.4 ends at node 1, a host, which does not forward"
+        "the path from node 0 to 10.0.0.4 ends at node 1, a host that does not forward"
     );
     assert_eq!(
         route(a, "10.0.0.1", "10.0.0.6"),
@@ -281,7 +281,7 @@ fn hosts_do_not_forward_and_errors_name_the_nodes() {
     );
     assert_eq!(
         route(a, "10.0.0.6", "10.0.0.2").unwrap_err().to_string(),
-        "interface 6 of node 0 has no link, on the way from node 0 to 10.0.0.2"
+        "interface 6 of node 0 has no link, on the path from node 0 to 10.0.0.2"
     );
     assert_eq!(
         route(a, "10.0.0.3", "10.0.0.2").unwrap_err().to_string(),
@@ -295,7 +295,7 @@ fn hosts_do_not_forward_and_errors_name_the_nodes() {
         route(router, "10.0.0.1", "10.0.0.2")
             .unwrap_err()
             .to_string(),
-        "node 3 knows no way to 10.0.0.2, on the way from node 3 to node 1"
+        "node 3 has no route to 10.0.0.2, on the path from node 3 to node 1"
     );
     assert_eq!(
         route(NodeId(9), "10.0.0.1", "10.0.0.2"),

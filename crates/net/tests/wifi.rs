@@ -1,4 +1,5 @@
-//! Links over the air: throughput against closed forms, shares of stations, retransmission, and what holds whatever happens.
+//! Links over the air: throughput against closed forms, shares of stations, retransmission, and properties that always
+//! hold.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! noq as the lab drives a connection: the calls of `polypath_transport::quic::Connection`.
+//! noq behind the calls of `polypath_transport::quic::Connection`, as the lab drives a connection.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,5 +1,6 @@
-//! An endpoint of noq-proto with one connection, without a socket or a clock: datagrams, times and writes go in; datagrams, deadlines and
-//! news come out.
+//! An endpoint of noq-proto with one connection, without a socket or a clock.
+//!
+//! Datagrams, times and writes go in. Datagrams, deadlines and events come out.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

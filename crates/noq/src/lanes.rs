@@ -1,4 +1,4 @@
-//! The paths of a connection, and what noq tells of them.
+//! The paths of a connection, as noq reports them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

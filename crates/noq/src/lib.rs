@@ -1,13 +1,13 @@
-//! noq-proto, an implementation of QUIC and Multipath QUIC by others, as a stack of the lab.
+//! noq-proto, an independent implementation of QUIC and Multipath QUIC, as a stack of the lab.
 //!
-//! noq decides everything that a QUIC stack decides. What is here is its application: it has no socket and no clock, draws from a seed, and
-//! asks for paths.
+//! noq decides everything that a QUIC stack decides. This crate is its application: it has no socket and no clock,
+//! draws from a seed, and asks for paths.
 //!
 //! | piece | what it is for |
 //! |---|---|
 //! | [`Endpoint`] | an endpoint with one connection: bytes in, bytes out, a deadline |
 //! | [`Connection`] | the same with the calls of `polypath_transport::quic::Connection`: a path manager, paths, events |
-//! | [`Settings`] | what noq can be set to |
+//! | [`Settings`] | the settings of noq |
 
 mod connection;
 mod endpoint;

@@ -1,4 +1,4 @@
-//! What congestion controls of noq know and its statistics do not tell.
+//! Values of noq's congestion controls that its statistics do not report.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What noq leaves to its application: which paths there are. A path manager of the lab says so.
+//! The choice of paths, which noq leaves to its application. A path manager of the lab makes it.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

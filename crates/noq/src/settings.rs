@@ -1,4 +1,4 @@
-//! What noq is set to. What is not here is as noq ships it.
+//! The settings of noq. Everything that is not listed here keeps noq's default.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Calls that may block: when they are done, and what they give.
+//! Calls that may block: when they are done, and what they return.
 
 use std::net::SocketAddr;
 

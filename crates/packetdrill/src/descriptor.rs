@@ -1,4 +1,4 @@
-//! What a descriptor stands for.
+//! The objects behind descriptors.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};

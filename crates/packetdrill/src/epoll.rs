@@ -1,4 +1,4 @@
-//! Sets of descriptors that are waited for (epoll(7)).
+//! Sets of descriptors to wait for (epoll(7)).
 
 use std::collections::BTreeMap;
 

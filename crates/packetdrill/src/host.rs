@@ -1,4 +1,4 @@
-//! What the commands of a script set: the stand-ins of `sysctl` and `ip` write one line a call into a file.
+//! The settings that a script's commands make. The stand-ins of `sysctl` and `ip` write one line per call into a file.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

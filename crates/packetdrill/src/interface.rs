@@ -1,6 +1,8 @@
-//! The table of functions that packetdrill calls (`struct packetdrill_interface`), and the way from C's arguments to ours and back.
+//! The table of functions that packetdrill calls (`struct packetdrill_interface`), and the conversion between C's
+//! arguments and ours.
 //!
-//! Every function is handed `userdata`, the [`Shim`] that [`packetdrill_interface_init`] made. A result below zero comes with `errno`.
+//! Every function receives `userdata`, the [`Shim`] that [`packetdrill_interface_init`] made. A result below zero comes
+//! with `errno`.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};

@@ -1,19 +1,20 @@
 //! Our TCP and Multipath TCP endpoints as a shared object for packetdrill (option `--so_filename`).
 //!
-//! packetdrill calls sockets, sends and receives IP packets and asks for the time; all of it is answered here, in virtual time. Bytes are
-//! not carried: buffers of reading calls keep what they held, and what is sent is a function of its offset in the stream.
+//! packetdrill calls sockets, sends and receives IP packets, and asks for the time. This crate answers all of these in
+//! virtual time. It does not carry bytes: buffers of reading calls keep what they held, and sent data is a function of
+//! its offset in the stream.
 //!
 //! | module | one idea |
 //! |---|---|
 //! | `interface` | the table of functions as C sees it: the only unsafe code |
 //! | `shim` | two threads that call one machine, and calls that block |
 //! | `machine` | clock, connections, packets |
-//! | `call` | calls that may block: when they are done, and what they give |
-//! | `descriptor` | what a descriptor stands for |
+//! | `call` | calls that may block: when they are done, and what they return |
+//! | `descriptor` | the objects behind descriptors |
 //! | `options` | socket options |
-//! | `epoll` | sets of descriptors that are waited for |
-//! | `host` | what the script's commands (`sysctl`, `ip`) set |
-//! | `route` | what `ip route` sets for a destination |
+//! | `epoll` | sets of descriptors to wait for |
+//! | `host` | the settings that the script's commands (`sysctl`, `ip`) make |
+//! | `route` | the settings that `ip route` makes for a destination |
 //! | `packet` | IP packets from and to segments |
 
 mod call;

@@ -1,4 +1,4 @@
-//! Routes that a script's commands set, and what they say of connections to their destinations (ip-route(8)).
+//! Routes that a script's commands set, and their effect on connections to their destinations (ip-route(8)).
 
 use std::net::IpAddr;
 

@@ -1,4 +1,5 @@
-//! Two threads that call one machine: packetdrill's main one, which lets time pass, and the one of calls that block.
+//! Two threads that call one machine: packetdrill's main thread, which lets time pass, and the thread of calls that
+//! block.
 
 use std::cell::Cell;
 use std::net::SocketAddr;

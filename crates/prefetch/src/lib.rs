@@ -1,4 +1,4 @@
-//! Hints to the processor about what is needed soon. They change no result: nothing is read, nothing written.
+//! Hints to the processor about data that is needed soon. They change no result: they neither read nor write data.
 
 #![deny(clippy::undocumented_unsafe_blocks)]
 

@@ -1,4 +1,4 @@
-//! The works that the simulator's speed is measured by.
+//! The works that measure the simulator's speed.
 
 use polypath_lab::bench;
 use pyo3::exceptions::{PyKeyError, PyValueError};

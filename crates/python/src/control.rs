@@ -41,7 +41,7 @@ fn packets(what: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     let number = number.filter(|number| (1..=LARGEST).contains(number));
     number.ok_or_else(|| {
         PyValueError::new_err(format!(
-            "{what} {}; it is a whole number of packets, 1 to {LARGEST}",
+            "{what} {}; it must be a whole number of packets, 1 to {LARGEST}",
             shown(value)
         ))
     })
@@ -88,7 +88,7 @@ path_class!(ControlledPath, self => self.own(), {
         let rate = value.extract::<f64>().ok().filter(|rate| *rate >= 1.0 && rate.is_finite());
         self.own_mut().pacing_rate = rate.ok_or_else(|| {
             PyValueError::new_err(format!(
-                "pacing_rate is set to {}; it is a number of bytes a second, at least 1",
+                "pacing_rate is set to {}; it must be a number of bytes per second, at least 1",
                 shown(value)
             ))
         })? as u64;
@@ -328,7 +328,7 @@ impl CongestionControl for Controller {
                 .map(Option::unwrap_or_default)
                 .map_err(|_| {
                     PyTypeError::new_err(format!(
-                        "control returned {}; it returns whether what is in flight says nothing of the path, or None",
+                        "control returned {}; it must return None or a bool: whether what is in flight says nothing about the path",
                         shown(given)
                     ))
                 })

@@ -1,4 +1,4 @@
-//! What Python sees of the simulator, and nothing else: what the native module `polypath._core` has.
+//! The native module `polypath._core`: everything that Python sees of the simulator, and nothing else.
 
 mod bench;
 mod capture;

@@ -1,4 +1,4 @@
-//! A panic is a defect of the simulator: Python gets it as an exception, and standard error stays clean.
+//! A panic is a defect of the simulator. Python receives it as an exception, and standard error stays clean.
 
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};

@@ -1,4 +1,4 @@
-//! How much a Parquet file holds, told by its footer and the headers of its pages: nothing is decompressed.
+//! The size of a Parquet file's content, from its footer and the headers of its pages. Nothing is decompressed.
 //!
 //! The format: github.com/apache/parquet-format, `parquet.thrift` and README; Thrift's compact protocol:
 //! github.com/apache/thrift, doc/specs/thrift-compact-protocol.md.

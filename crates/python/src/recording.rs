@@ -1,4 +1,4 @@
-//! What a run recorded, handed over without copying through the Arrow PyCapsule interface.
+//! The recording of a run, passed to Python without copying through the Arrow PyCapsule interface.
 
 use arrow_array::RecordBatch;
 use pyo3::exceptions::PyKeyError;

@@ -1,4 +1,4 @@
-//! Ways that a plan gives its packets.
+//! The routes that a plan gives its packets.
 
 use std::net::IpAddr;
 

@@ -1,7 +1,7 @@
-//! Algorithms that are written in Python: where they come from, what becomes of what they raise; schedulers, path managers and the
-//! routing of controllers.
+//! Algorithms that are written in Python: schedulers, path managers and the routing of controllers. This module finds
+//! them and keeps their exceptions.
 //!
-//! What one raises is kept until the run's next step returns; meanwhile it is not asked again.
+//! An exception is kept until the run's next step returns. Until then the algorithm is not asked again.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -222,7 +222,7 @@ impl Ruler {
             let shown = shown(answer);
             let last = ways.len().saturating_sub(1);
             PyValueError::new_err(format!(
-                "choose returned {shown}; it returns the index of a path, 0 to {last}, or None to drop the packet"
+                "choose returned {shown}; it must return the index of a path, 0 to {last}, or None to drop the packet"
             ))
         })
     }
@@ -284,7 +284,7 @@ impl Script {
         let path = |answer: &Bound<'_, PyAny>| -> PyResult<usize> {
             let number = whole(answer).ok_or_else(|| {
                 PyTypeError::new_err(format!(
-                    "select returned {}; it returns the index of a path, None to wait, or (index, offset) to repeat",
+                    "select returned {}; it must return the index of a path, None to wait, or (index, offset) to repeat",
                     shown(answer)
                 ))
             })?;
@@ -307,7 +307,7 @@ impl Script {
             let within = |offset: &u64| (view.una..view.sent).contains(offset);
             let offset = offset.filter(within).ok_or_else(|| {
                 PyValueError::new_err(format!(
-                    "select repeats offset {}; what may be repeated is {} to {}",
+                    "select repeats offset {}; it may repeat offsets {} to {}",
                     shown(&second),
                     view.una,
                     view.sent
@@ -460,7 +460,7 @@ impl Manager {
         if !answer.is_none() {
             let listed = answer.try_iter().map_err(|_| {
                 PyTypeError::new_err(format!(
-                    "manage returned {}; it returns a list of actions",
+                    "manage returned {}; it must return a list of actions",
                     shown(answer)
                 ))
             });
@@ -471,7 +471,7 @@ impl Manager {
         if let Some(wake) = self.object.bind(py).getattr_opt("wake")?
             && let Some(seconds) = wake.extract::<Option<f64>>().map_err(|_| {
                 PyTypeError::new_err(format!(
-                    "wake is {}; it is a number of seconds, or None",
+                    "wake is {}; it must be a number of seconds, or None",
                     shown(&wake)
                 ))
             })?
@@ -535,14 +535,14 @@ fn decode(action: &Bound<'_, PyAny>, view: &PmView) -> PyResult<Action> {
         (["announce", own], []) => Ok(Action::announce(local(own)?)),
         (["withdraw", own], []) => Ok(Action::Withdraw(local(own)?)),
         (["open", _, _], _) if !view.opens => Err(PyValueError::new_err(format!(
-            "over Multipath QUIC the client opens paths (RFC 10069 section 3.1), and this is the server, in {}",
+            "over Multipath QUIC only the client opens paths (RFC 10069 section 3.1), but this is the server, in {}",
             shown()
         ))),
         (["open", own, other], []) => Ok(Action::Open(pair(own, other)?)),
         (["open", own, other], [gateways]) => {
             let gateways = gateways.extract::<Vec<String>>().map_err(|_| {
                 PyTypeError::new_err(format!(
-                    "manage returned {}; gateways are a list of addresses",
+                    "manage returned {}; gateways must be a list of addresses",
                     shown()
                 ))
             })?;
@@ -558,7 +558,7 @@ fn decode(action: &Bound<'_, PyAny>, view: &PmView) -> PyResult<Action> {
             backup: *verb == "backup",
         }),
         _ => Err(PyTypeError::new_err(format!(
-            "manage returned {}; an action is a tuple: {ACTIONS}",
+            "manage returned {}; an action must be a tuple: {ACTIONS}",
             shown()
         ))),
     }

@@ -186,7 +186,7 @@ fn capture_mode(name: &str) -> PyResult<CaptureMode> {
         "hosts" => Ok(CaptureMode::Hosts),
         "links" => Ok(CaptureMode::Links),
         _ => Err(PyValueError::new_err(format!(
-            "captures are none, hosts or links, not '{name}'"
+            "captures must be none, hosts or links, not '{name}'"
         ))),
     }
 }

@@ -1,4 +1,4 @@
-//! What algorithms in Python see. Times are in seconds, sizes in bytes, windows in packets.
+//! The views that algorithms in Python see. Times are in seconds, sizes in bytes, windows in packets.
 
 use polypath_lab::NewFlow;
 use polypath_lab::transport::path::{self, CaState, INFINITE_SSTHRESH};

@@ -1,4 +1,4 @@
-//! What is given for an algorithm, read into its settings.
+//! Reads the values given for an algorithm into its settings.
 
 use std::str::FromStr;
 
@@ -79,7 +79,7 @@ impl Given<'_> {
         };
         self.hold(parameter, &value)?;
         if parameter.kind == Measure::Integers && value.as_array().is_some_and(Vec::is_empty) {
-            return Err(problem("one at least".to_owned()));
+            return Err(problem("at least one is needed".to_owned()));
         }
         serde_json::from_value(value).map_err(|error| problem(error.to_string()))
     }

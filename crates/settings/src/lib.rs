@@ -1,8 +1,14 @@
-//! What a setting is: its name, unit, bounds, default and text. A table of settings is declared once, with its type; what reads scenarios,
-//! checks them and lists what there is follows from it.
+//! A setting: its name, unit, bounds, default and text.
 //!
-//! Three macros declare one. [`model!`] is for a table of a plan, which has every setting; [`algorithm!`] for an algorithm that is chosen by its
-//! name in a [`Registry`], with the settings that are given and the defaults of the others; [`settings!`] for a host's settings.
+//! A table of settings is declared once, with its type. The code that reads scenarios, checks them and lists the
+//! settings follows from it.
+//!
+//! Three macros declare a table:
+//!
+//! - [`model!`] declares a table of a plan, which gives every setting.
+//! - [`algorithm!`] declares the settings of an algorithm that is chosen by its name in a [`Registry`]. Some are given, and the others have
+//!   defaults.
+//! - [`settings!`] declares a host's settings.
 
 mod given;
 mod registry;

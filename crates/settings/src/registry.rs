@@ -1,4 +1,4 @@
-//! What can be chosen by its name.
+//! Registries: the entries that can be chosen by name.
 
 use std::sync::OnceLock;
 

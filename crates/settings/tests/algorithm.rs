@@ -1,4 +1,4 @@
-//! What is given for an algorithm becomes its settings, and a registry makes the algorithm of them.
+//! Values given for an algorithm become its settings, and a registry makes the algorithm from them.
 
 use std::str::FromStr;
 
@@ -151,7 +151,10 @@ fn what_does_not_fit_names_the_setting() {
             json!({"accents": [1, 9]}),
             "'accents' of drum must be between 1 and 8, not 9",
         ),
-        (json!({"accents": []}), "'accents' of drum: one at least"),
+        (
+            json!({"accents": []}),
+            "'accents' of drum: at least one is needed",
+        ),
         (
             json!({"steps": ["step 1", "walk"]}),
             "'steps' of drum: \"walk\": no step",

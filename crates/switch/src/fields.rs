@@ -1,4 +1,4 @@
-//! What a packet is known by, and what an entry asks of it.
+//! The fields of a packet, and an entry's match on them.
 
 use std::net::{IpAddr, SocketAddr};
 

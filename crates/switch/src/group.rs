@@ -1,4 +1,4 @@
-//! Groups: several ways at once, or one of several (section 5.6).
+//! Groups: several outputs at once, or one of several (section 5.6).
 
 use polypath_net::random::mix;
 

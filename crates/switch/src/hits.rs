@@ -1,4 +1,5 @@
-//! What passed each position of the table of paths: the counters of entries on ways that were walked beforehand.
+//! The packets that passed each position of the table of paths: the counters of entries on ways that were walked
+//! beforehand.
 
 use polypath_net::{Nanos, Observer};
 

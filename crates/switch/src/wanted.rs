@@ -1,4 +1,4 @@
-//! Which entries a command of a controller is about (section 6.4).
+//! Finds the entries that a controller's command concerns (section 6.4).
 
 use crate::fields::Match;
 use crate::table::{Action, Entry, Port};

@@ -1,4 +1,4 @@
-//! Bridges on links with a delay: whatever the graph and whatever fails, what forwards is a tree.
+//! Bridges on links with a delay: the forwarding links form a tree, for every graph and every failure.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Switches after OpenFlow 1.3.5: sections are named where a test is about one.
+//! Switches after OpenFlow 1.3.5. A test of one section names it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -1,4 +1,4 @@
-//! Ethernet frames of packets that were never bytes.
+//! Ethernet frames of packets that existed only as plain data.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Sinks of a run: typed columns, packet captures, qlogs. Knows no simulator.
+//! Sinks of a run: typed columns, packet captures, qlogs. This crate does not depend on any simulator.
 
 mod columns;
 pub mod frame;

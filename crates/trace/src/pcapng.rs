@@ -1,6 +1,6 @@
 //! Captures in the pcapng format (draft-ietf-opsawg-pcapng), which Wireshark and tcpdump open.
 //!
-//! Blocks are little-endian and name no machine, so that equal runs give equal files.
+//! Blocks are little-endian and name no machine, so equal runs give equal files.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! The tables of a recording: docs/recording.md says what they mean, and a test that both agree.
+//! The tables of a recording. docs/recording.md defines their meaning, and a test checks that both agree.
 //!
 //! Times are in nanoseconds since the start of the run; ids are positions in the Plan's lists.
 

@@ -1,4 +1,4 @@
-//! One declaration a table: its row, its columns, its schema.
+//! One declaration per table: its row, its columns, its schema.
 
 use std::borrow::Cow;
 

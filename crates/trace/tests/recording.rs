@@ -1,4 +1,4 @@
-//! The recording's tables agree with docs/recording.md, hold what was pushed, and hash it.
+//! The recording's tables agree with docs/recording.md, hold the rows pushed into them, and hash them.
 
 use arrow_array::{Array, Float64Array, Int64Array, LargeStringArray, UInt32Array};
 use arrow_schema::{DataType, Schema};

@@ -1,4 +1,4 @@
-//! What a connection takes from its host.
+//! The data that a connection takes from its host.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Makes algorithms by name: those of the registries, and those that are written elsewhere.
+//! Makes algorithms by name, from the registries and from code that is written elsewhere.
 
 use std::fmt::Debug;
 use std::sync::Arc;

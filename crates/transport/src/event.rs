@@ -1,4 +1,4 @@
-//! What an endpoint tells its owner.
+//! Events that an endpoint reports to its owner.
 
 use std::net::{IpAddr, SocketAddr};
 

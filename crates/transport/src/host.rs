@@ -1,4 +1,4 @@
-//! What a host knows of its ports and ways, and of black holes on them.
+//! A host's knowledge of its ports and routes, and of black holes on them.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

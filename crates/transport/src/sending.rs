@@ -1,4 +1,4 @@
-//! What keeps a connection as a whole from sending new data.
+//! Reasons why a connection as a whole does not send new data.
 
 /// Why no new data leaves, whatever its paths admit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! TLS sessions that outlast their connections, to be resumed by later ones (RFC 8446 section 2.2).
+//! TLS sessions that outlast their connections, so that later ones can resume them (RFC 8446 section 2.2).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Segments on their way out, and the addresses that they travel between.
+//! Outgoing segments, and the addresses of both ends.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Schedulers alone: what each chooses, segment by segment, while nothing is acknowledged.
+//! Schedulers alone: the choice of each, segment by segment, while nothing is acknowledged.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What a page asks of the simulator: a plan in, what the page shows of its run out.
+//! The simulator for a page: a plan goes in, and the page's view of its run comes out.
 
 mod page;
 mod run;

@@ -1,7 +1,8 @@
-//! The simulator in a browser: bare functions over the memory of the module, without bindings. `web/src/simulator.ts` calls them.
+//! The simulator in a browser: bare functions over the memory of the module, without bindings. `web/src/simulator.ts`
+//! calls them.
 //!
-//! A module holds one run at a time. Text goes in and out as UTF-8: [`exports::input`] gives room for what comes in,
-//! [`exports::output`] and [`exports::output_length`] tell where the last answer lies.
+//! A module holds one run at a time. Text goes in and out as UTF-8. [`exports::input`] makes room for the input.
+//! [`exports::output`] and [`exports::output_length`] give the place of the last answer.
 
 fn main() {}
 

@@ -1,4 +1,4 @@
-//! What a page shows of a run, as `web/src/data.ts` has it.
+//! A page's view of a run, in the form of `web/src/data.ts`.
 
 use std::collections::BTreeMap;
 

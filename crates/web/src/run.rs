@@ -1,4 +1,4 @@
-//! One run of the simulator, from a plan to what a page shows of it.
+//! One run of the simulator, from a plan to the page's view of it.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What a parser or an emitter can refuse.
+//! The errors of parsers and emitters.
 
 /// Why bytes are not what they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
-//! What every parser promises, as functions of arbitrary bytes: fuzz targets and tests call them.
+//! The promises of every parser for arbitrary bytes, as functions that fuzz targets and tests call.
 //!
-//! A parser does not panic; what it accepts can be emitted; and what is emitted parses to the same
-//! again. What a capture cuts of it tells the same lengths. They panic when the promise is broken.
+//! A parser does not panic. Accepted input can be emitted, and the emitted bytes parse to the same again. A truncated
+//! capture of the bytes shows the same lengths. The functions panic when a promise is broken.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,4 +1,4 @@
-//! What is emitted parses to the same, and etherparse reads it so too.
+//! Emitted packets parse to the same again, and etherparse agrees.
 
 mod common;
 

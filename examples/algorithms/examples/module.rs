@@ -1,4 +1,4 @@
-//! The native module of the Python package with these algorithms more.
+//! The native module of the Python package, with these algorithms added.
 
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;

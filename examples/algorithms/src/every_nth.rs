@@ -1,4 +1,4 @@
-//! Loses one packet in so many, always the same ones.
+//! Loses every n-th packet, always the same ones.
 
 use polypath_net::LossModel;
 use polypath_settings::{Algorithm, algorithm};

@@ -1,4 +1,4 @@
-//! Subflows from all addresses of the client, some time after the connection is there.
+//! Subflows from all addresses of the client, some time after the connection is established.
 
 use polypath_settings::{Algorithm, algorithm};
 use polypath_transport::Nanos;

@@ -1,4 +1,4 @@
-//! Algorithms that are written outside of Polypath, one of each kind that can be (docs/extend.md).
+//! Algorithms that are written outside of Polypath, one of each kind (docs/extend.md).
 
 mod aimd;
 mod every_nth;

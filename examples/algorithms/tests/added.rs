@@ -1,4 +1,4 @@
-//! The algorithms are known once they were added, and take what they declare.
+//! The algorithms are known once they are added, and take the settings that they declare.
 
 use polypath_net::QueueConfig;
 use polypath_transport::{path_manager, scheduler};

@@ -1,4 +1,4 @@
-//! aioquic, where Python has it.
+//! aioquic, if Python has it.
 
 use std::cell::RefCell;
 use std::io;

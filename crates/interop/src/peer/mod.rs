@@ -1,4 +1,4 @@
-//! The implementations that meet here, by name.
+//! The implementations under test, by name.
 
 mod aioquic;
 mod noq;

@@ -1,7 +1,8 @@
-//! The test cases of [quic-interop-runner](https://github.com/quic-interop/quic-interop-runner), by their published names.
+//! The test cases of [quic-interop-runner](https://github.com/quic-interop/quic-interop-runner), by their published
+//! names.
 //!
-//! A scenario is data: a network, what both ends are set to, what is downloaded and what happens meanwhile. What was on the wire is judged by
-//! the published criteria, and by nothing that an endpoint says of itself but that it is done.
+//! A scenario is data: a network, the settings of both ends, the download, and the events during it. The published
+//! criteria judge the packets on the wire. An endpoint's own word counts for one thing only: that it is done.
 
 mod address;
 mod checks;

@@ -1,4 +1,5 @@
-//! What was on the wire, in clear: captured datagrams and a key log, taken apart as a network analyser does it. No endpoint has a say.
+//! The packets on the wire, in clear: captured datagrams and a key log, dissected as a network analyser does it. The
+//! endpoints play no part.
 
 mod keys;
 mod messages;

@@ -1,4 +1,4 @@
-//! What the page on interoperability says of peers in Rust.
+//! Checks what the page on interoperability states about peers in Rust.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

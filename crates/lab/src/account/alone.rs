@@ -1,4 +1,4 @@
-//! The window that a path would have without coupling: Reno's, beside the one that it has.
+//! The window that a path would have without coupling: Reno's window, beside the path's own.
 
 use polypath_transport::path::Path;
 

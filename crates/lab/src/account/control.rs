@@ -1,4 +1,4 @@
-//! What is to be known of a congestion control to understand its windows.
+//! The facts about a congestion control that explain its windows.
 
 use polypath_transport::{Config, congestion};
 

@@ -1,4 +1,4 @@
-//! Which packets of an end wait at a link, so that what others send meanwhile is known to be in their way.
+//! The packets of an end that wait at a link. What others send meanwhile is in their way.
 
 use std::collections::VecDeque;
 

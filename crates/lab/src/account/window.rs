@@ -1,4 +1,4 @@
-//! Why a congestion window is as short as it is: what reduced it last.
+//! Why a congestion window is short: what reduced it last.
 
 use polypath_transport::path::{CaState, Path};
 

@@ -1,4 +1,5 @@
-//! As many bytes as the connection takes, for a time or up to a size; or so many from each end at once.
+//! Bulk transfer: as many bytes as the connection takes, for a time or up to a size. Or a given number of bytes from
+//! each end at once.
 
 use polypath_settings::model;
 use polypath_transport::Nanos;

@@ -1,4 +1,4 @@
-//! What applications that send datagrams have in common: the sender, and what its receiver counts.
+//! The common parts of applications that send datagrams: the sender, and the receiver's counters.
 
 use polypath_net::random;
 use polypath_transport::{Nanos, SECOND};

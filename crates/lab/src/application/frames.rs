@@ -1,4 +1,4 @@
-//! What arrives over QUIC beside a plain stream.
+//! Frames that arrive over QUIC besides those of a plain stream.
 
 /// What a connection of QUIC brought.
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! The heads of HTTP/1.1 messages: their bytes count, and their lengths are those that are sent.
+//! The heads of HTTP/1.1 messages. Their bytes count as data, and their lengths are those on the wire.
 
 /// A GET with Host, User-Agent and Accept.
 pub(super) fn request_head(path: &str) -> String {

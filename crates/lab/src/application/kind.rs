@@ -1,4 +1,4 @@
-//! A kind of application: what the registry says of it, and how one begins.
+//! A kind of application: its entry in the registry, and how an application of it starts.
 
 use polypath_settings::Model;
 use polypath_transport::Nanos;

@@ -1,4 +1,4 @@
-//! How far a page is.
+//! The progress of a page load.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,5 @@
-//! Messages at regular intervals, each with a delay of its own: in DATAGRAM frames (RFC 9221), or one after the other in a stream.
+//! Messages at regular intervals, each with a delay of its own: in DATAGRAM frames (RFC 9221), or one after another in
+//! a stream.
 
 use polypath_settings::{choice, model};
 use polypath_transport::{Nanos, SECOND};

@@ -1,6 +1,7 @@
-//! What applications do: one file a kind, which says its settings.
+//! Applications: one file for each kind, with its settings.
 //!
-//! A new kind is a file here, and in this one a variant of [`Work`], a line in [`Work::kind`] and one in [`ENTRIES`].
+//! A new kind is a file here. In this file it also needs a variant of [`Work`], a line in [`Work::kind`] and one in
+//! [`ENTRIES`].
 
 mod bulk;
 mod cbr;

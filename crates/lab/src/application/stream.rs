@@ -1,4 +1,4 @@
-//! Blocks at regular intervals, so that a rate is offered.
+//! Blocks at regular intervals: a constant offered rate.
 
 use polypath_settings::model;
 use polypath_transport::{Nanos, SECOND};

@@ -1,4 +1,5 @@
-//! Switches as Ethernet bridges (IEEE 802.1D-2004): each learns where addresses are, and all find a tree by BPDUs on the links.
+//! Switches as Ethernet bridges (IEEE 802.1D-2004). Each learns where addresses are, and together they find a tree by
+//! BPDUs on the links.
 
 pub(crate) mod protocol;
 mod relay;
@@ -94,14 +95,15 @@ impl Bridges {
             let described = &plan.nodes[node.index()];
             let place = format!("switch {}", described.name);
             if described.interfaces.len() > MOST_PORTS {
-                let problem = format!("a bridge has at most {MOST_PORTS} ports");
+                let problem = format!("a bridge can have at most {MOST_PORTS} ports");
                 return Err(PlanError::invalid(&*place, problem));
             }
             let given = settings.priorities.iter();
             let priority = given.rev().find(|own| own.node == node.index());
             let priority = priority.map_or(PRIORITY, |own| own.priority);
             if priority % 4096 != 0 {
-                let problem = format!("a bridge's priority is a multiple of 4096, not {priority}");
+                let problem =
+                    format!("a bridge's priority must be a multiple of 4096, not {priority}");
                 return Err(PlanError::invalid(&*place, problem));
             }
             let id = BridgeId {

@@ -1,4 +1,4 @@
-//! One configuration for all hosts that say the same.
+//! One configuration for all hosts with equal settings.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Routing by somebody else's choice among the ways of fewest links: how a controller is written outside of the registry.
+//! Routing among the shortest paths by a choice from outside. A controller outside of the registry is written this way.
 
 use std::net::SocketAddr;
 

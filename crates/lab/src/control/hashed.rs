@@ -1,4 +1,5 @@
-//! Equal-cost multipath by a central controller: the flow's hash chooses among all ways of fewest links, as RipL-POX's `hashed` does.
+//! Equal-cost multipath by a central controller. The flow's hash chooses among all shortest paths, as RipL-POX's
+//! `hashed` does.
 
 use polypath_net::{ChannelId, NodeId, Topology};
 use polypath_settings::{Algorithm, algorithm};

@@ -1,4 +1,5 @@
-//! What passes between switches and their controller, and how long it is on the wire: OpenFlow 1.3.5 over TCP with timestamps.
+//! Messages between switches and their controller, and their lengths on the wire: OpenFlow 1.3.5 over TCP with
+//! timestamps.
 
 use polypath_net::{ChannelId, NodeId, Packet};
 use polypath_switch::{Fields, Group, Instructions, Match};

@@ -1,4 +1,5 @@
-//! Controllers of switches: which way each flow takes, when the tables are told, and what that costs on the links between.
+//! Controllers of switches: the path of each flow, when the tables learn of it, and what that costs on the control
+//! links.
 
 mod chosen;
 mod graph;

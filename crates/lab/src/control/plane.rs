@@ -1,4 +1,4 @@
-//! What a controller tells switches, and when, in each of its modes.
+//! What a controller sends to switches, and when, in each of its modes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

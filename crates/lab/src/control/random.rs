@@ -1,4 +1,4 @@
-//! A way at random for each new flow.
+//! A random path for each new flow.
 
 use polypath_net::{ChannelId, NodeId, Topology, random};
 use polypath_settings::{Algorithm, algorithm};

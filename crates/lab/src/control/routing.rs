@@ -1,4 +1,4 @@
-//! What a controller is asked, and what it answers.
+//! Questions to a controller, and its answers.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! The quickest of the shortest ways for everybody.
+//! The fastest of the shortest paths, for every flow.
 
 use polypath_net::{ChannelId, NodeId, Topology};
 use polypath_settings::{Algorithm, algorithm};

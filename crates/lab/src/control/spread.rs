@@ -1,4 +1,5 @@
-//! The subflows of one connection on ways with as few links in common as there can be, by what the handshakes of Multipath TCP tell.
+//! The subflows of one connection on paths that share as few links as possible. The handshakes of Multipath TCP show
+//! which flows belong together.
 
 use polypath_net::{ChannelId, NodeId, Topology};
 use polypath_settings::{Algorithm, algorithm};

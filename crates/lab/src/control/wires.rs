@@ -1,5 +1,5 @@
-//! The links between switches and their controller: one each, first come first served, without loss. And the controller's own time, one message
-//! after the other.
+//! The links between switches and their controller: one for each switch, first come first served, without loss. The
+//! controller's own time is here as well, one message after another.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Drops SYNs for an option, as firewalls do with what they do not know.
+//! Drops SYNs that carry an option, as firewalls do with options that they do not know.
 
 use polypath_settings::{Algorithm, algorithm};
 use polypath_wire::tcp::Flags;

@@ -1,4 +1,5 @@
-//! A transparent proxy: ends TCP connections in the host's name and opens ones of its own to where they were going.
+//! A transparent proxy. It ends TCP connections in the host's name, and opens connections of its own to their
+//! destinations.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Moves the sequence numbers of each connection, as firewalls do to make initial sequence numbers hard to guess.
+//! Shifts the sequence numbers of each connection, as firewalls do to make initial sequence numbers hard to guess.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Removes TCP options, as firewalls do with what they do not know.
+//! Removes TCP options, as firewalls do with options that they do not know.
 
 use polypath_settings::{Algorithm, algorithm, choice};
 use polypath_wire::tcp::{Flags, SackBlocks};

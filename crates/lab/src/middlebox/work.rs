@@ -1,4 +1,4 @@
-//! What passes a middlebox, and what it works with.
+//! The packets that pass a middlebox, and the tools that it works with.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,4 +1,4 @@
-//! A web page: what its objects are, and which wait for which.
+//! A web page: its objects, and their dependencies.
 
 use serde::{Deserialize, Serialize};
 

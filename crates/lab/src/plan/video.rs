@@ -1,4 +1,4 @@
-//! Adaptive video: what a player is told.
+//! Adaptive video: the settings of a player.
 
 use polypath_transport::MILLISECOND;
 use serde::{Deserialize, Serialize};

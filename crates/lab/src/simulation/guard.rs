@@ -1,4 +1,4 @@
-//! Notices that time stands still.
+//! Detects that simulated time no longer advances.
 
 use polypath_transport::Nanos;
 

@@ -1,4 +1,4 @@
-//! A run: the loop that hands what happens in the world to the hosts, and the time.
+//! A run: its time, and the loop that hands the world's events to the hosts.
 
 mod apps;
 mod guard;

@@ -1,4 +1,4 @@
-//! From a plan to a run that has not begun.
+//! Makes a run of a plan, ready to start.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! A client with an interface for each path to a server, and what came of a run.
+//! A client with an interface for each path to a server, and the outcome of a run.
 
 use std::collections::BTreeMap;
 

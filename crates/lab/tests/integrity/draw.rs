@@ -1,4 +1,4 @@
-//! What a scenario is made of, drawn from one seeded stream.
+//! The parts of a scenario, drawn from one seeded stream.
 
 use serde_json::Map;
 use std::net::Ipv4Addr;

@@ -1,4 +1,4 @@
-//! Scenarios over QUIC: those of TCP with other connections in them, and what only QUIC has.
+//! Scenarios over QUIC: those of TCP with QUIC connections, and features that only QUIC has.
 
 use serde_json::Map;
 

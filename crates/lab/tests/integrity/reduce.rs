@@ -1,4 +1,4 @@
-//! Makes a plan that fails smaller, as long as it fails in the same way.
+//! Makes a failing plan smaller, for as long as it fails in the same way.
 
 use polypath_lab::plan::{Action, Application, Channel, Loss, Plan, Queue, QueueAt, Work};
 use polypath_transport::{Config, MtuProbing, Profile};

@@ -1,4 +1,4 @@
-//! A random plan, and what it lets happen to its connections.
+//! A random plan, and the outcomes that it allows.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! What must hold of a run.
+//! The rules that every run must obey.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What must hold of a connection of QUIC.
+//! The rules that every connection of QUIC must obey.
 
 use polypath_lab::plan::{Action, Application, Loss};
 

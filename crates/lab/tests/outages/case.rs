@@ -1,4 +1,5 @@
-//! A transfer over two paths that go dark and come back, drawn from a number, and when it must be over.
+//! A transfer over two paths that go dark and come back. A number determines the case, and the time by which it must be
+//! over.
 
 use polypath_lab::Simulation;
 use serde_json::{Value, json};

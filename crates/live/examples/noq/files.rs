@@ -1,5 +1,7 @@
-//! Files by HTTP/0.9 over the `noq` crate, as a program of its own would do it: tokio, noq's sockets and timers, the system's randomness. Nothing
-//! of ours is in it but the certificate, and the verifier that accepts it.
+//! Files by HTTP/0.9 over the `noq` crate, as an independent program would serve them: tokio, noq's sockets and timers,
+//! the system's randomness.
+//!
+//! Only the certificate is ours, and the verifier that accepts it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! A file over the `noq` crate: `noq serve FOLDER ADDRESS:PORT`, or `noq fetch ADDRESS:PORT NAME OUT ADDRESS..`, from these addresses.
+//! A file over the `noq` crate: `noq serve FOLDER ADDRESS:PORT`, or `noq fetch ADDRESS:PORT NAME OUT ADDRESS..` from
+//! the given addresses.
 
 mod files;
 

@@ -1,4 +1,4 @@
-//! What streams carry: a connection knows lengths and offsets alone.
+//! The content of streams. A connection itself knows only lengths and offsets.
 
 use std::collections::BTreeMap;
 use std::fs::File;

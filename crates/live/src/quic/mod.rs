@@ -1,13 +1,14 @@
-//! Our QUIC endpoint over UDP sockets, in real time and with real bytes: files by HTTP/0.9, as interoperability tests of QUIC exchange them.
+//! Our QUIC endpoint over UDP sockets, in real time and with real bytes. It exchanges files by HTTP/0.9, as QUIC's
+//! interoperability tests do.
 //!
 //! | piece | what it is for |
 //! |---|---|
 //! | [`fetch`], [`serve`] | a client and a server, until they are done |
-//! | `peer` | a connection, and what its streams carry |
-//! | `content` | the bytes of a stream that is sent, and of one that comes |
+//! | `peer` | a connection, and the content of its streams |
+//! | `content` | the bytes of a stream that is sent or received |
 //! | `sockets` | a UDP socket for each local address |
 //!
-//! The certificate is the one whose key stands in the source: who a server is, is not shown. Datagrams are not marked with ECN.
+//! The certificate's key is in the source, so it proves no server's identity. Datagrams are not marked with ECN.
 
 mod client;
 mod content;

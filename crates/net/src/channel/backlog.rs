@@ -1,4 +1,4 @@
-//! What waits for a discipline to let it leave.
+//! Packets that wait until a discipline lets them leave.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! The fast path of a channel: first in, first out at a rate, every arrival known when the packet is queued.
+//! The fast path of a channel: first in, first out at a rate. Every arrival time is known when the packet is queued.
 
 use std::num::NonZeroU64;
 

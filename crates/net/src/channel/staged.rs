@@ -1,7 +1,7 @@
 //! The general path of a channel: a queue, a sender and the packets on their way, each with events of its own.
 //!
-//! It carries what the [line](super::line) cannot: disciplines that decide at departure, token buckets, traces, reordering, and
-//! delays beyond four seconds. For everything else the two agree to the nanosecond.
+//! It carries what the [line](super::line) cannot: disciplines that decide at departure, token buckets, traces,
+//! reordering, and delays beyond four seconds. For everything else the two agree to the nanosecond.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;

@@ -22,7 +22,7 @@ pub enum TraceError {
     #[error("the last opportunity of a trace must come later than 0 ms")]
     NoTime,
     #[error(
-        "a trace has at most {} opportunities and lasts at most {} ms",
+        "a trace must have at most {} opportunities and last at most {} ms",
         Trace::MOST,
         Trace::LONGEST_MS
     )]

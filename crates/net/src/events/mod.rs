@@ -1,4 +1,4 @@
-//! The queue of pending events: at most one an entity, in the order of (time, id).
+//! The queue of pending events: at most one per entity, in the order of (time, id).
 
 mod heap;
 mod timers;

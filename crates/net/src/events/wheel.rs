@@ -1,5 +1,5 @@
-//! A calendar that rolls on (Brown 1988) over a hierarchical timing wheel (Varghese and Lauck 1987), whose lists run through the entities
-//! themselves.
+//! A calendar that rolls on (Brown 1988) over a hierarchical timing wheel (Varghese and Lauck 1987). The lists run
+//! through the entities themselves.
 
 use polypath_prefetch::prefetch;
 

@@ -1,6 +1,6 @@
 //! Loss models: whether a packet that enters a channel is lost.
 //!
-//! One that is written elsewhere is a [`LossModel`] of the [`REGISTRY`].
+//! A model that is written elsewhere is a [`LossModel`] of the [`REGISTRY`].
 
 mod gilbert_elliott;
 mod random;

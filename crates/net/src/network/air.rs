@@ -1,6 +1,6 @@
-//! Channels over the air: what they share, and its events.
+//! Channels over the air: their shared media, and the media's events.
 //!
-//! A medium has its events at the first of its channels, so that there are no entities but changes, channels and timers.
+//! A medium keeps its events at the first of its channels. So changes, channels and timers remain the only entities.
 
 use std::collections::BTreeMap;
 

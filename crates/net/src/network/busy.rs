@@ -1,4 +1,4 @@
-//! How long channels have been sending, without the rest of their counters, which takes longer.
+//! The time that channels have been sending. The rest of their counters is left out, because it takes longer.
 
 use super::Network;
 use crate::events::EventQueue;

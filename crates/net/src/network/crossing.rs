@@ -1,4 +1,4 @@
-//! The way of a packet: onto a channel, across it, onto the next or out, or dropped.
+//! The steps of a packet: onto a channel, across it, onto the next one or out, or dropped.
 
 use super::{FIRST_CHANNEL, Network, Occurrence, Output, Parcel};
 use crate::channel::Dropped;

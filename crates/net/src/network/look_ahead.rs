@@ -1,4 +1,4 @@
-//! Where a network is larger than caches, what the next events need is fetched while others are dealt with.
+//! Prefetches the data of the next events while others are handled, for networks that are larger than caches.
 
 use polypath_prefetch::prefetch;
 

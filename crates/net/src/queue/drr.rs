@@ -1,7 +1,7 @@
 //! Deficit round robin (DRR): flows take turns by bytes.
 //!
-//! Service is that of Shreedhar and Varghese 1995, section 3. Its buffer stealing is as net/sched/sch_sfq.c has it (`sfq_drop`): the queue
-//! with the most packets loses its last one.
+//! Service follows Shreedhar and Varghese 1995, section 3. Buffer stealing follows net/sched/sch_sfq.c (`sfq_drop`):
+//! the queue with the most packets loses its last one.
 
 use std::collections::VecDeque;
 

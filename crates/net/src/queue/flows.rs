@@ -1,4 +1,4 @@
-//! Queues of flows, for disciplines that serve one flow after the other.
+//! Queues of flows, for disciplines that serve one flow after another.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Flow queue CoDel (FQ-CoDel, RFC 8290), where it leaves a choice as Linux has it (net/sched/sch_fq_codel.c).
+//! Flow queue CoDel (FQ-CoDel, RFC 8290). If the RFC leaves a choice, this follows Linux (net/sched/sch_fq_codel.c).
 
 use std::collections::VecDeque;
 

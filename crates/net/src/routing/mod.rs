@@ -42,21 +42,21 @@ pub enum RouteError {
         node: NodeId,
         source_address: IpAddr,
     },
-    #[error("{interface} of {node} has no link, on the way from {from} to {destination}")]
+    #[error("{interface} of {node} has no link, on the path from {from} to {destination}")]
     NoLink {
         interface: InterfaceId,
         node: NodeId,
         from: NodeId,
         destination: IpAddr,
     },
-    #[error("{at} knows no way to {destination}, on the way from {from} to {to}")]
+    #[error("{at} has no route to {destination}, on the path from {from} to {to}")]
     Unreachable {
         at: NodeId,
         from: NodeId,
         to: NodeId,
         destination: IpAddr,
     },
-    #[error("the way from {from} to {destination} ends at {host}, a host, which does not forward")]
+    #[error("the path from {from} to {destination} ends at {host}, a host that does not forward")]
     EndsAtHost {
         host: NodeId,
         from: NodeId,

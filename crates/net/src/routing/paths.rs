@@ -1,4 +1,4 @@
-//! The paths of routes, each of which stands in one table once.
+//! The paths of routes. Each path is in one table once.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Wi-Fi: channels of the air in place of a rate.
 //!
-//! [`Standard`] has rates and times, [`Chain`] the rate that a station sends at, [`Window`] what was sent and not delivered, [`Medium`]
-//! whose turn it is.
+//! [`Standard`] has rates and times. [`Chain`] has the rate that a station sends at. [`Window`] has the packets that
+//! were sent and not delivered. [`Medium`] decides whose turn it is.
 
 mod chain;
 mod medium;

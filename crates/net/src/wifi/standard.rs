@@ -1,4 +1,4 @@
-//! What the amendments of IEEE 802.11 say of rates and times. Clauses are those of IEEE Std 802.11-2016.
+//! Rates and times from the amendments of IEEE 802.11. Clauses are those of IEEE Std 802.11-2016.
 
 use crate::ids::Nanos;
 

@@ -1,4 +1,4 @@
-//! Port Information (clause 17.27): what a port holds of its link, and whose it is.
+//! Port Information (clause 17.27): what a port holds about its link, and where that comes from.
 
 use polypath_wire::bpdu::{PortRole, Times};
 

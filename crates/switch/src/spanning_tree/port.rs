@@ -1,4 +1,4 @@
-//! What a port remembers (clause 17.19).
+//! The state of a port (clause 17.19).
 
 use polypath_net::Nanos;
 use polypath_wire::bpdu::{Bpdu, BridgeId, Message, Times};

@@ -1,4 +1,4 @@
-//! Port Role Selection (clause 17.28): the root, the way there, and what each port is for.
+//! Port Role Selection (clause 17.28): the root, the path to it, and the role of each port.
 
 use polypath_wire::bpdu::Times;
 

@@ -1,4 +1,4 @@
-//! Topology Change (clause 17.31): when what bridges learned is no longer so.
+//! Topology Change (clause 17.31): when learned addresses are out of date.
 
 use polypath_net::Nanos;
 

@@ -1,4 +1,4 @@
-//! Port Role Transitions (clause 17.29): how a port gets from role to role without a loop meanwhile.
+//! Port Role Transitions (clause 17.29): how a port changes roles without a temporary loop.
 
 use super::port::Transition;
 use super::{Bridge, MIGRATE_TIME, Role};

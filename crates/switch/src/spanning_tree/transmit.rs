@@ -1,4 +1,4 @@
-//! Port Transmit (clause 17.26): when a port sends a BPDU, and what is in it.
+//! Port Transmit (clause 17.26): when a port sends a BPDU, and its content.
 
 use polypath_wire::bpdu::{Bpdu, Flags, Message, PortRole};
 

@@ -1,5 +1,6 @@
-//! Frames as qlog has them (quic-events section 8.13; those of RFC 10069 and
-//! of draft-ietf-quic-ack-frequency as noq-proto's qlog names them).
+//! Frames in qlog (quic-events section 8.13).
+//!
+//! The frames of RFC 10069 and of draft-ietf-quic-ack-frequency have the names of noq-proto's qlog.
 
 use polypath_wire::quic::{Ack, Frame, NewConnectionId, TransportError};
 use serde_json::{Value, json};

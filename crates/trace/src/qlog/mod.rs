@@ -1,7 +1,9 @@
-//! qlog: the events of one endpoint of a QUIC connection (draft-ietf-quic-qlog-main-schema-13, draft-ietf-quic-qlog-quic-events-13).
+//! qlog: the events of one endpoint of a QUIC connection (draft-ietf-quic-qlog-main-schema-13,
+//! draft-ietf-quic-qlog-quic-events-13).
 //!
-//! A [`Log`] is a JSON text sequence (RFC 7464). What multiple paths add is named as the qlog of noq-proto names it: `path_id` in packet
-//! headers and metrics, the tuple `p` and the id of a path, and frame types after those of RFC 10069.
+//! A [`Log`] is a JSON text sequence (RFC 7464). The additions for multiple paths have the names of noq-proto's qlog:
+//! `path_id` in packet headers and metrics, the tuple `p` and the id of a path, and frame types after those of
+//! RFC 10069.
 
 mod frame;
 mod packet;

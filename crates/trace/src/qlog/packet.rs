@@ -1,4 +1,4 @@
-//! Packets, their headers, and transport parameters as qlog has them (quic-events sections 5.4, 5.6 and 8.7).
+//! Packets, their headers, and transport parameters in qlog (quic-events sections 5.4, 5.6 and 8.7).
 
 use polypath_wire::quic::{Header, Kind, Packet, TAG_LEN, TransportParameters};
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! Fully coupled windows (Kelly and Voice, CCR 2005; Wischik et al., NSDI 2011 section 2.2).
 //!
-//! A path whose window fell to one packet repairs its losses one a round trip. The papers' models have no stream that waits for them; here
-//! the other paths fill the receive window and stand still until then.
+//! A path whose window fell to one packet repairs one loss per round trip. In the papers' models no stream waits for
+//! these repairs. Here the other paths fill the receive window and stand still until then.
 
 use super::linked::{self, Credit};
 use super::{Ack, CongestionControl};

@@ -1,5 +1,7 @@
-//! HyStart: when to leave slow start before packets are lost (Ha and Rhee 2011, as Linux's CUBIC has it; RFC 9406's predecessor). Times are in
-//! microseconds.
+//! HyStart: when to leave slow start before packets are lost (Ha and Rhee 2011, as in Linux's CUBIC; RFC 9406's
+//! predecessor).
+//!
+//! Times are in microseconds.
 
 use super::Ack;
 use crate::MICROSECOND;

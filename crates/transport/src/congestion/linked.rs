@@ -1,4 +1,4 @@
-//! What coupled controllers have in common.
+//! The common parts of coupled controllers.
 
 use super::{Ack, slow_start};
 use crate::path::{CaState, Member, Path};

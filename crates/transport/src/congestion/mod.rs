@@ -1,7 +1,7 @@
-//! Congestion control: how large the window of each path is.
+//! Congestion control: the size of each path's window.
 //!
-//! A controller belongs to one path and sees all paths of its connection. Loss recovery asks it at
-//! fixed points, those of Linux's `struct tcp_congestion_ops`.
+//! A controller belongs to one path and sees all paths of its connection. Loss recovery calls it at fixed points, those
+//! of Linux's `struct tcp_congestion_ops`.
 
 mod balia;
 mod bbr;

@@ -1,4 +1,4 @@
-//! NewReno: halve on loss, one packet more each round trip (RFC 5681, RFC 6582).
+//! NewReno: halve the window on loss, add one packet each round trip (RFC 5681, RFC 6582).
 
 use super::{Ack, CongestionControl, additive_increase, slow_start};
 use crate::path::{Member, Path};

@@ -1,4 +1,4 @@
-//! Vegas: a few packets in the queue and no more (Brakmo and Peterson, JSAC 1995), as Linux has it.
+//! Vegas: a few packets in the queue and no more (Brakmo and Peterson, JSAC 1995), as in Linux.
 
 use super::{Ack, CongestionControl, Restart, reno, slow_start};
 use crate::Nanos;

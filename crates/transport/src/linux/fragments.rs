@@ -1,6 +1,7 @@
-//! What a writer has put into an upstream MPTCP connection: data fragments in pages, kept until they are acknowledged (Linux
-//! net/mptcp/protocol.c `mptcp_sendmsg`, `struct mptcp_data_frag`, `__mptcp_clean_una`). The scheduler is asked once for each
-//! (`__subflow_push_pending`).
+//! Data that was written into an upstream MPTCP connection: data fragments in pages, kept until they are acknowledged
+//! (Linux net/mptcp/protocol.c `mptcp_sendmsg`, `struct mptcp_data_frag`, `__mptcp_clean_una`).
+//!
+//! The scheduler is asked once for each (`__subflow_push_pending`).
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
-//! What upstream Linux keeps beside the protocols' own state: what buffers cost, how they are cut, and the windows that follow.
+//! State that upstream Linux keeps beside the protocols' own: the cost of buffers, how they are cut, and the windows
+//! that follow.
 
 pub(crate) mod fragments;
 pub mod receive_window;

@@ -1,4 +1,4 @@
-//! Linux's reckoning of send memory and of the rate at which it drains.
+//! Linux's accounting of send memory and of the rate at which it drains.
 
 use crate::path::Path;
 use crate::settings::Config;

@@ -1,6 +1,7 @@
-//! How much a socket may hand to its host at once (net/ipv4/tcp_output.c `tcp_small_queue_check`, `tcp_tsq_write`). Most hosts pass packets
-//! on at the same instant, so that this only decides in which order the buffers of one instant leave. One whose own queue keeps them charged
-//! to the socket is another matter ([`HostQueue`]).
+//! How much a socket may hand to its host at once (net/ipv4/tcp_output.c `tcp_small_queue_check`, `tcp_tsq_write`).
+//!
+//! Most hosts pass packets on at the same instant. For them this only decides the order in which the buffers of one
+//! instant leave. A host whose own queue keeps packets charged to the socket is different ([`HostQueue`]).
 
 use super::send_memory::BUFFER_OVERHEAD;
 use crate::path::Path;

@@ -1,5 +1,7 @@
-//! The buffers in which upstream Linux keeps a TCP stream until it is acknowledged (`sk_write_queue`, `tcp_rtx_queue`). Where one ends decides
-//! what leaves together and is pushed; what they cost decides when the writer gets on.
+//! The buffers in which upstream Linux keeps a TCP stream until it is acknowledged (`sk_write_queue`, `tcp_rtx_queue`).
+//!
+//! The end of a buffer decides what leaves together and is pushed. The cost of buffers decides when the writer
+//! continues.
 
 use std::collections::VecDeque;
 

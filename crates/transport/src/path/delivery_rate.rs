@@ -1,5 +1,5 @@
-//! Samples of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00), whose names are given: C for the connection, P for a
-//! packet.
+//! Samples of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00). Comments give the draft's names: C for
+//! the connection, P for a packet.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! One path of any transport: what congestion controls and schedulers see of it, and the parts that a sender on it is made of.
+//! One path of any transport: the view of congestion controls and schedulers, and the parts of a sender on it.
 
 mod delivery_rate;
 mod member;

@@ -1,4 +1,4 @@
-//! The addresses of both ends of a connection, and what this host has to go with its own.
+//! The addresses of both ends of a connection, and this host's settings for its own.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! When a path manager is asked, and what it is told.
+//! When a path manager is called, and with what.
 
 use std::net::{IpAddr, SocketAddr};
 

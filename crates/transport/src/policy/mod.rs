@@ -1,4 +1,5 @@
-//! What multipath is, whatever carries it: the addresses of both ends, and who decides which paths there are and what they carry.
+//! Multipath over any transport: the addresses of both ends, and the policies that decide which paths exist and what
+//! they carry.
 
 mod addresses;
 mod manager;

@@ -1,6 +1,7 @@
-//! How often acknowledgements leave: what this side asks of its peer, and what the peer asks of it (draft-ietf-quic-ack-frequency-14).
+//! How often acknowledgements leave: this side's requests to its peer, and the peer's to it
+//! (draft-ietf-quic-ack-frequency-14).
 //!
-//! What is asked holds for the connection, and so for the number space of each of its paths.
+//! A request holds for the connection, and so for the number space of each of its paths.
 
 use polypath_wire::quic::{AckFrequency, Frame, TransportParameters};
 

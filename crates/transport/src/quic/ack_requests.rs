@@ -1,4 +1,4 @@
-//! Requests to acknowledge more or less often as they are sent and come (draft-ietf-quic-ack-frequency-14).
+//! Requests to acknowledge more or less often, sent and received (draft-ietf-quic-ack-frequency-14).
 
 use polypath_wire::quic::{AckFrequency, Frame, TransportError};
 

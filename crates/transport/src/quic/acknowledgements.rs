@@ -1,4 +1,5 @@
-//! Acknowledgements as they leave, with other frames or alone, on their own path or another (RFC 9000 section 13.2, RFC 10069 section 4.1).
+//! Outgoing acknowledgements, with other frames or alone, on their own path or another (RFC 9000 section 13.2,
+//! RFC 10069 section 4.1).
 
 use polypath_wire::quic::Frame;
 

@@ -1,4 +1,5 @@
-//! What the application asks of a connection: streams, datagrams, and the plain calls of one byte stream (RFC 9000 section 2.4).
+//! The application's calls on a connection: streams, datagrams, and the plain calls of one byte stream (RFC 9000
+//! section 2.4).
 
 use polypath_wire::quic::Frame;
 use smallvec::SmallVec;

@@ -1,4 +1,4 @@
-//! What the address of a path is asked (RFC 9000 section 8.2).
+//! Challenges to the address of a path (RFC 9000 section 8.2).
 
 use crate::{NEVER, Nanos};
 

@@ -1,4 +1,4 @@
-//! What is kept of the end of a connection (RFC 9000 section 10.2).
+//! The state that remains after the end of a connection (RFC 9000 section 10.2).
 
 use crate::Nanos;
 

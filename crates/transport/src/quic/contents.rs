@@ -1,4 +1,4 @@
-//! What a packet carried, for the time when it is acknowledged or lost.
+//! The contents of a packet, kept until it is acknowledged or lost.
 
 use polypath_wire::quic::Frame;
 

@@ -1,4 +1,5 @@
-//! Frames that are neither data nor acknowledgements, and wait to be sent, for the first time or again (RFC 9000 section 13.3).
+//! Control frames that wait to be sent, for the first time or again (RFC 9000 section 13.3). They are neither data nor
+//! acknowledgements.
 
 use std::collections::VecDeque;
 

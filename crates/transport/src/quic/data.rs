@@ -1,4 +1,5 @@
-//! Data as it leaves: what the scheduler decides, and how packets are filled (RFC 9000 section 2.2, RFC 9221, RFC 10069 section 5).
+//! Outgoing data: the scheduler's decisions, and how packets are filled (RFC 9000 section 2.2, RFC 9221, RFC 10069
+//! section 5).
 
 use polypath_wire::quic::Frame;
 

@@ -1,4 +1,4 @@
-//! How long the datagrams of a path are: what the peer, the interface and the way take (RFC 9000 section 14, RFC 8899).
+//! The size of a path's datagrams: the limits of the peer, the interface and the path (RFC 9000 section 14, RFC 8899).
 
 use crate::path::MtuDiscovery;
 use crate::{Nanos, Tuple};

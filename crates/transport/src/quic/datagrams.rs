@@ -1,4 +1,4 @@
-//! DATAGRAM frames on their way (RFC 9221).
+//! DATAGRAM frames in both directions (RFC 9221).
 
 use std::collections::VecDeque;
 

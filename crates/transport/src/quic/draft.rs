@@ -1,4 +1,4 @@
-//! A packet in the making, and how it leaves as a datagram (RFC 9000 sections 12 and 14, RFC 9001 section 5.4.2).
+//! A packet under construction, and how it leaves as a datagram (RFC 9000 sections 12 and 14, RFC 9001 section 5.4.2).
 
 use polypath_wire::quic::{Datagram, Frame, Header, Kind, Packet, TAG_LEN, VERSION, number_len};
 

@@ -1,4 +1,5 @@
-//! How a packet in the making is filled: with stream data, datagrams, control frames (RFC 9000 sections 2.2 and 13, RFC 9221).
+//! How a packet under construction is filled: with stream data, datagrams, control frames (RFC 9000 sections 2.2 and
+//! 13, RFC 9221).
 
 use polypath_wire::quic::Frame;
 

@@ -1,4 +1,5 @@
-//! What an endpoint promises to whoever sends it bytes: fuzz targets and tests call these functions, which panic when a promise is broken.
+//! An endpoint's promises to senders of arbitrary bytes, as functions that fuzz targets and tests call. They panic when
+//! a promise is broken.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! A connection id as this side issues it.
+//! A connection id that this side issued.
 
 use polypath_wire::quic::ConnectionId;
 use rand::RngCore;

@@ -1,4 +1,5 @@
-//! By what a connection's packets are known: the ids of both ends, and what the handshake is addressed to (RFC 9000 sections 5.1 and 7.2).
+//! The ids that identify a connection's packets: those of both ends, and the handshake's destination (RFC 9000 sections
+//! 5.1 and 7.2).
 
 use polypath_wire::quic::{ConnectionId, Packet, TransportParameters};
 

@@ -1,4 +1,4 @@
-//! Connection ids, each of which belongs to a path (RFC 9000 section 5.1, RFC 10069 section 3.2).
+//! Connection ids. Each belongs to a path (RFC 9000 section 5.1, RFC 10069 section 3.2).
 
 use std::collections::{BTreeMap, BTreeSet};
 

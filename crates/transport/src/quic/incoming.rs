@@ -1,4 +1,4 @@
-//! Streams on their way in: reassembly, and the limits that the peer is told (RFC 9000 sections 2.2, 3.2 and 4).
+//! Incoming streams: reassembly, and the limits announced to the peer (RFC 9000 sections 2.2, 3.2 and 4).
 
 use polypath_wire::quic::TransportError;
 

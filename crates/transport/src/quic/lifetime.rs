@@ -1,4 +1,4 @@
-//! How long a connection lasts: idleness, its end, and what is answered after it (RFC 9000 section 10).
+//! The lifetime of a connection: idleness, its end, and answers after the end (RFC 9000 section 10).
 
 use super::closed::{Cause, Close, Closed};
 use crate::{CloseReason, MILLISECOND, NEVER, Nanos, SECOND};

@@ -1,7 +1,8 @@
-//! What a server answers before it has a connection: Retry, Version Negotiation, and the end of what is refused (RFC 9000 sections 6.1,
-//! 8.1.2 and 8.1.3).
+//! A server's answers before it has a connection: Retry, Version Negotiation, and the end of what is refused (RFC 9000
+//! sections 6.1, 8.1.2 and 8.1.3).
 //!
-//! A listener keeps nothing of a client. What it has to know when the client returns lies in the token, under a key of its own.
+//! A listener keeps no state of a client. The state that it needs when the client returns is in the token, under a key
+//! of its own.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! What a trace needs to know of a connection beside the packets that it exchanges.
+//! A trace's view of a connection, beyond the packets that it exchanges.
 
 use std::mem::discriminant;
 

@@ -1,4 +1,4 @@
-//! What is still to be sent of streams: new bytes, and again what was lost (RFC 9000 sections 2.2, 3.1 and 4).
+//! Stream data to send: new bytes, and lost bytes again (RFC 9000 sections 2.2, 3.1 and 4).
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What a connection hands to its owner: datagrams, events, notes.
+//! The output of a connection for its owner: datagrams, events, notes.
 
 use polypath_wire::quic::Datagram;
 

@@ -1,4 +1,4 @@
-//! What both ends said of themselves: transport parameters, and how often acknowledgements leave (RFC 9000 section 7.4,
+//! The declarations of both ends: transport parameters, and how often acknowledgements leave (RFC 9000 section 7.4,
 //! draft-ietf-quic-ack-frequency-14).
 
 use polypath_wire::quic::{AckFrequency, Frame, TransportParameters};

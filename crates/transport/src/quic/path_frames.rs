@@ -1,4 +1,4 @@
-//! Challenges to addresses and their answers as they leave (RFC 9000 section 8.2).
+//! Outgoing challenges to addresses, and answers to them (RFC 9000 section 8.2).
 
 use polypath_wire::quic::Frame;
 use rand::RngCore;

@@ -1,4 +1,4 @@
-//! The paths of a connection together, open or not.
+//! All paths of a connection, open or not.
 
 use std::ops::{Index, IndexMut};
 use std::slice::{Iter, IterMut};

@@ -1,4 +1,4 @@
-//! How a path is probed that does not answer (RFC 9002 section 6.2).
+//! How a path that does not answer is probed (RFC 9002 section 6.2).
 
 use crate::Nanos;
 

@@ -1,4 +1,4 @@
-//! Acknowledgements, losses, probe timeouts and what congestion control makes of them (RFC 9002).
+//! Acknowledgements, losses, probe timeouts and congestion control's reaction to them (RFC 9002).
 
 use polypath_wire::quic::{Ack, Frame, TransportError};
 

@@ -1,4 +1,5 @@
-//! Frames that the peer may not send as things stand (RFC 9000 sections 19.15, 19.16 and 20.1, RFC 10069 section 4).
+//! Frames that the peer may not send in the present state (RFC 9000 sections 19.15, 19.16 and 20.1, RFC 10069 section
+//! 4).
 
 use polypath_wire::quic::{Ack, Frame, Header, TransportError};
 

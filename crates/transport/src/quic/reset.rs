@@ -1,4 +1,4 @@
-//! Stateless resets: how an endpoint ends a connection of which it knows nothing any more (RFC 9000 section 10.3).
+//! Stateless resets: how an endpoint ends a connection whose state it has lost (RFC 9000 section 10.3).
 
 use polypath_wire::quic::{ConnectionId, Kind, split};
 use ring::hmac;

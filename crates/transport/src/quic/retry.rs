@@ -1,4 +1,4 @@
-//! A client whose server asks it to begin again, or speaks no version of its own (RFC 9000 sections 6.2 and 17.2.5).
+//! A client whose server asks it to start again, or speaks none of its versions (RFC 9000 sections 6.2 and 17.2.5).
 
 use polypath_wire::quic::{ConnectionId, Header, Kind, VERSION};
 

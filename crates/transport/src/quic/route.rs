@@ -1,4 +1,4 @@
-//! Between which addresses a path goes.
+//! The addresses of a path's two ends.
 
 use std::net::{IpAddr, SocketAddr};
 

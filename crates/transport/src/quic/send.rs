@@ -1,5 +1,6 @@
-//! What leaves, and in which order: the handshake, probes, control frames; data and acknowledgements have modules of their own (RFC 9000 sections
-//! 12 and 13).
+//! Outgoing packets and their order: the handshake, probes, control frames (RFC 9000 sections 12 and 13).
+//!
+//! Data and acknowledgements have modules of their own.
 
 use polypath_wire::quic::Frame;
 

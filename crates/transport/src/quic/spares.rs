@@ -1,4 +1,4 @@
-//! Datagrams that were dealt with, kept for their room: the next ones are made in it.
+//! Processed datagrams, kept so that the next ones can reuse their memory.
 
 use polypath_wire::quic::{Ack, ConnectionId, Datagram, Frame, Header, Kind, Packet};
 

@@ -1,4 +1,4 @@
-//! What a connection waits for, for who keeps an account of it.
+//! The reasons why a connection waits, for those who keep an account of it.
 
 use super::connection::Connection;
 use crate::{Sending, Standing};

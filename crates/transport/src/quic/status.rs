@@ -1,4 +1,4 @@
-//! Whether a path is a backup, as both sides say it (RFC 10069 section 4.3).
+//! Whether a path is a backup, as each side declares it (RFC 10069 section 4.3).
 
 use polypath_wire::quic::Frame;
 

@@ -1,4 +1,5 @@
-//! The streams of a connection: which there are, how far each end admits them, and what waits in them (RFC 9000 sections 2 to 4).
+//! The streams of a connection: which exist, how far each end admits them, and their waiting data (RFC 9000 sections 2
+//! to 4).
 
 use polypath_wire::quic::{Frame, TransportError, TransportParameters};
 

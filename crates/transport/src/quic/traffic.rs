@@ -1,4 +1,4 @@
-//! What came and went on a path, for recordings and for questions about acknowledgements.
+//! The traffic of a path, for recordings and for decisions about acknowledgements.
 
 use polypath_wire::quic::Frame;
 

@@ -1,6 +1,6 @@
 //! Packet schedulers: which path carries what next.
 //!
-//! A scheduler sees a [`View`], never a connection; the same one serves any multipath transport.
+//! A scheduler sees a [`View`], never a connection. The same scheduler serves any multipath transport.
 
 mod balanced;
 mod blest;

@@ -1,4 +1,4 @@
-//! How a host's transport is set: plain data, which knows algorithms by name only.
+//! The settings of a host's transport: plain data, which knows algorithms by name only.
 
 mod profile;
 

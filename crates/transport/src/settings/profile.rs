@@ -1,4 +1,4 @@
-//! What implementations do where specifications leave room.
+//! The choices of implementations that specifications leave open.
 
 use polypath_settings::{Parameter, choice};
 use serde::Serialize;

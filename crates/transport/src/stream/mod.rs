@@ -1,5 +1,6 @@
-//! A stream of bytes on its way in: reassembly, the receive window and its growth, and how long bytes waited for others. What TCP, the
-//! connection level of Multipath TCP and a QUIC stream have in common.
+//! An incoming stream of bytes: reassembly, the receive window and its growth, and how long bytes waited for others.
+//!
+//! TCP, the connection level of Multipath TCP, and QUIC streams share it.
 
 mod blocking;
 mod receiver;

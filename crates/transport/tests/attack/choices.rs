@@ -1,4 +1,4 @@
-//! Where the decisions of a case come from: a seed, or the bytes of a fuzzer.
+//! The source of a case's decisions: a seed, or the bytes of a fuzzer.
 
 use std::cell::RefCell;
 use std::rc::Rc;

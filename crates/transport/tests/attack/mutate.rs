@@ -1,4 +1,4 @@
-//! Changes of packets, from what a random source says.
+//! Changes of packets, drawn from a random source.
 
 use std::net::{IpAddr, Ipv4Addr};
 

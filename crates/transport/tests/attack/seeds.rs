@@ -1,4 +1,6 @@
-//! Which cases run: fixed ones, as many of the day, and by hand any number of them, those from one on, or one.
+//! Selects the cases that run: fixed ones, and as many of the day.
+//!
+//! By hand it can run any number of cases, those from a given one on, or a single one.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,5 @@
-//! What the endpoints have for a stack: any profile, congestion control and scheduler, and settings that change what is answered and kept.
+//! The stacks of the endpoints: any profile, congestion control and scheduler, and settings that affect answers and
+//! state.
 
 use polypath_settings::Registry;
 use polypath_transport::{

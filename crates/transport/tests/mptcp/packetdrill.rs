@@ -1,4 +1,5 @@
-//! What upstream's packetdrill scripts for MPTCP (gtests/net/mptcp of multipath-tcp/packetdrill) ask of an endpoint, profile `linux`.
+//! The rules in upstream's packetdrill scripts for MPTCP (gtests/net/mptcp of multipath-tcp/packetdrill), profile
+//! `linux`.
 //!
 //! | scripts | tests |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What a side asks of acknowledgements, and what the other makes of it (draft-ietf-quic-ack-frequency-14).
+//! Requests for less frequent acknowledgements, and the other side's reaction (draft-ietf-quic-ack-frequency-14).
 
 use polypath_transport::quic::Transmit;
 use polypath_transport::{AckFrequency as Asked, Config, MILLISECOND as MS, Nanos, SECOND};

@@ -1,4 +1,4 @@
-//! Packets without data, shown to the scheduler where the host wants that.
+//! Packets without data, shown to the scheduler if the host wants that.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Loss recovery and congestion control where packets and their acknowledgements go astray (RFC 9002).
+//! Loss recovery and congestion control when packets and their acknowledgements are lost (RFC 9002).
 
 use polypath_transport::path::CaState;
 use polypath_transport::quic::{Codepoint, Note, Transmit};

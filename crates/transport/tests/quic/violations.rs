@@ -1,4 +1,4 @@
-//! What the peer may not send, and the code with which the connection is closed (RFC 9000 section 20.1).
+//! Violations by the peer, and the code with which the connection is closed (RFC 9000 section 20.1).
 
 use polypath_transport::quic::{Codepoint, Connection};
 use polypath_transport::{CloseReason, Config, MILLISECOND as MS, Tuple};

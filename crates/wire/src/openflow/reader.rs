@@ -1,4 +1,4 @@
-//! Reading fields one after the other.
+//! Reads fields one after another.
 
 use super::Fault;
 use crate::bytes::array_at;

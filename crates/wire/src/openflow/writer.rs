@@ -1,4 +1,4 @@
-//! Writing fields one after the other, and lengths when they are known.
+//! Writes fields one after another, and lengths once they are known.
 
 /// Appends to a message.
 pub(super) struct Writer<'a>(pub &'a mut Vec<u8>);

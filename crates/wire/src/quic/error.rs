@@ -1,4 +1,4 @@
-//! Error codes of the transport, and what parsers refuse with them.
+//! Error codes of the transport, and the errors of parsers that carry them.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! A TCP segment as plain data: what endpoints exchange and what the codec parses and emits.
+//! A TCP segment as plain data. Endpoints exchange it, and the codec parses and emits it.
 //!
-//! The fields that every data segment and ACK carries lie inline; options of the handshake and of
-//! path management are rare and boxed. Payload bytes are not part of a segment: `payload` says
-//! which stretch of the application's byte stream it carries (see [`crate::payload`]).
+//! The fields that every data segment and ACK carries are inline; options of the handshake and of path management are
+//! rare and boxed. Payload bytes are not part of a segment: `payload` says which part of the application's byte stream
+//! it carries (see [`crate::payload`]).
 
 use super::{MAX_OPTIONS_LEN, options_len};
 use crate::mptcp::{Dss, MptcpOption};

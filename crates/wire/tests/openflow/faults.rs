@@ -1,4 +1,4 @@
-//! Which error each defect is (section 7.4.4). The bytes are written out, so that nothing but the parser decides.
+//! The error for each defect (section 7.4.4). The bytes are written out, so only the parser decides.
 
 use polypath_wire::openflow::{Fault, parse, split};
 

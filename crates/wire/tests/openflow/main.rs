@@ -1,4 +1,4 @@
-//! OpenFlow: what is emitted parses to the same, and what is wrong is refused as the specification says.
+//! OpenFlow: emitted messages parse to the same again, and faulty ones are refused as the specification says.
 
 mod faults;
 mod strategies;

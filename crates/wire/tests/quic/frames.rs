@@ -1,4 +1,4 @@
-//! Frames byte by byte, where they are allowed, and what is refused.
+//! Frames byte by byte, where they are allowed, and which are refused.
 
 use polypath_wire::quic::{
     Ack, AckFrequency, ConnectionId, Frame, FrameError, Frames, Kind, NewConnectionId,

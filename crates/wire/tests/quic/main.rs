@@ -1,4 +1,4 @@
-//! The codec of QUIC: byte by byte, and what is emitted parses to the same.
+//! The codec of QUIC: byte by byte, and in round trips.
 
 mod frames;
 mod packets;

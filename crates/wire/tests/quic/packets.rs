@@ -1,4 +1,4 @@
-//! Integers, packet numbers and headers: examples of RFC 9000 and RFC 9001, and what is discarded.
+//! Integers, packet numbers and headers: examples of RFC 9000 and RFC 9001, and packets that are discarded.
 
 use polypath_wire::quic::{
     Ack, ConnectionId, Frame, Header, HeaderError, Kind, Packet, decode_number, number_len,

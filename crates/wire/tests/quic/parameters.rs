@@ -1,4 +1,4 @@
-//! Transport parameters byte by byte, and what is refused.
+//! Transport parameters byte by byte, and which are refused.
 
 use polypath_wire::quic::{Role, TransportParameters};
 

@@ -1,4 +1,4 @@
-//! What is emitted of QUIC parses to the same, in as many bytes as was said.
+//! Emitted QUIC parses to the same again, and has the length that was announced.
 
 use crate::strategies::{frame, header, parameters, server_parameters, varint};
 use polypath_wire::quic::{

@@ -1,4 +1,5 @@
-//! Adaptive video over HTTP: the client asks for one segment after the other, each in the representation that its rule chooses.
+//! Adaptive video over HTTP. The client asks for one segment after another, each in the representation that its rule
+//! chooses.
 
 mod chunk;
 mod player;

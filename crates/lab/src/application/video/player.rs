@@ -1,4 +1,4 @@
-//! The buffer of a player: what it holds, when it plays, when it stands still.
+//! The buffer of a player: what it holds, when it plays, and when it stalls.
 
 use polypath_transport::{Nanos, SECOND};
 

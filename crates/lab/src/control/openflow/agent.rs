@@ -1,4 +1,4 @@
-//! One switch's end of its control channel: what it answers, and what it tells of itself.
+//! One switch's end of its control channel: its answers, and the messages that it sends unasked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

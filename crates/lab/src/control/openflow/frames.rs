@@ -1,4 +1,4 @@
-//! Packets that a controller has in its hands as bytes, so that bytes which come back are the packets that they were.
+//! Packets that a controller holds as bytes. Bytes that come back are matched with their packets here.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

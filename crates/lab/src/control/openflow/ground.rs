@@ -1,4 +1,4 @@
-//! What the switches of controllers outside stand on.
+//! The fabric and the network that a switch's agent works on.
 
 use polypath_net::Network;
 use polypath_switch::Fabric;

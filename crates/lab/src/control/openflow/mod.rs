@@ -1,4 +1,5 @@
-//! Switches that speak OpenFlow 1.3.5 with a controller outside of the simulator: bytes of control channels come in and go out.
+//! Switches that speak OpenFlow 1.3.5 with a controller outside of the simulator. The bytes of control channels come in
+//! and go out here.
 
 mod agent;
 mod frames;

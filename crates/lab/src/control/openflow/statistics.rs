@@ -1,4 +1,4 @@
-//! Answers to multipart requests (section 7.3.5). A counter that nobody keeps has all bits set.
+//! Answers to multipart requests (section 7.3.5). A counter that is not kept has all bits set.
 
 use polypath_net::NodeId;
 use polypath_switch::{Counts, Entry, Fabric, Port as Output, Switch, Wanted};

@@ -1,4 +1,4 @@
-//! Between the messages' terms and the switch's.
+//! Translation between the messages' terms and the switch's.
 
 use std::net::IpAddr;
 

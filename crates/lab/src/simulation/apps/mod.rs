@@ -1,4 +1,4 @@
-//! The applications of a run: what runs in each, and how far it came.
+//! The applications of a run: what runs in each, and its progress.
 
 mod datagrams;
 

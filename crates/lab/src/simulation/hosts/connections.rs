@@ -1,4 +1,4 @@
-//! Connections in the run: how they begin, what becomes of packets and of what endpoints send and tell.
+//! Connections in the run: how they begin, and where their packets and events go.
 
 use polypath_net::{Ecn, InterfaceId, Packet, Parcel, random};
 use polypath_transport::{

@@ -1,4 +1,4 @@
-//! Both ends of all connections: of each application's the client's, then the server's.
+//! Both ends of all connections. Each application's client comes first, then its server.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::{Deref, DerefMut};

@@ -1,4 +1,4 @@
-//! Connections of listeners that no application has, and what hosts count with them.
+//! Connections of listeners that belong to no application, and what hosts count with them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a host knows beside its connections.
+//! A host's knowledge beyond its connections.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

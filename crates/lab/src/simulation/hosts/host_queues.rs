@@ -1,5 +1,6 @@
-//! Flows that begin in a queue of their host, which tells the stack what it refuses. They have no route of their own, so that others pass
-//! without a look at it.
+//! Flows that begin in a queue of their host, which reports to the stack what it refuses.
+//!
+//! They have no route of their own, so other flows pass without a check.
 
 use polypath_net::{DropReason, Ecn};
 use polypath_transport::{Nanos, Transmit};

@@ -1,4 +1,4 @@
-//! What became of a host's interfaces.
+//! The state of a host's interfaces after changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

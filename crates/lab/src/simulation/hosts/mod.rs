@@ -1,4 +1,4 @@
-//! The hosts of a run: their connections, what runs over them, and who takes what arrives.
+//! The hosts of a run: their connections, the applications over them, and the receivers of arriving packets.
 //!
 //! Packets come from the [`World`] and go to it; it is handed in.
 

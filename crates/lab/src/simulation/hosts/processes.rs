@@ -1,4 +1,4 @@
-//! Who waits for the packets of an instant.
+//! The endpoints that wait for the packets of an instant.
 
 use polypath_net::TimerId;
 

@@ -1,4 +1,4 @@
-//! Connections of QUIC in the run: whose a datagram is, and what becomes of those that endpoints send.
+//! Connections of QUIC in the run: the receiver of a datagram, and the path of the datagrams that endpoints send.
 
 use polypath_net::{Ecn, Packet, random};
 use polypath_transport::quic::bytes::first_destination;

@@ -1,4 +1,4 @@
-//! Applications of a plan that have not begun.
+//! Applications of a plan that have not started.
 
 use polypath_transport::Ways;
 
@@ -77,7 +77,10 @@ impl Hosts {
             None
         };
         if others.iter().any(Option::is_some) && kind.needs_datagrams() {
-            return Err(PlanError::invalid(&*place, "noq has no datagrams here"));
+            return Err(PlanError::invalid(
+                &*place,
+                "noq does not support datagrams here",
+            ));
         }
         let start = settings.start_ns;
         let begun = kind.begin(Beginning {

@@ -1,4 +1,4 @@
-//! Flows: the ways on which packets travel, and how packets get on them.
+//! Flows: the routes of packets, and how packets enter them.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,7 +1,8 @@
-//! Middleboxes in the run: where routes stop at them, and what becomes of the packets that they send on.
+//! Middleboxes in the run: where routes stop at them, and where the packets go that they send on.
 //!
-//! A flow leads as far as the next middlebox; what that sends on travels in another flow, with the addresses that it then has. So the
-//! network forwards packets as if there were no middleboxes, and captures show each packet as it is where they are made.
+//! A flow leads as far as the next middlebox. Whatever the middlebox sends on travels in another flow, with the
+//! addresses that it then has. So the network forwards packets as if there were no middleboxes. A capture shows each
+//! packet as it looks at the place of capture.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! The network, the flows in it and who captures them.
+//! The network, its flows, and their captures.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Fetches what segments need that are about to arrive.
+//! Prefetches memory for segments that are about to arrive.
 
 use polypath_net::{Observer, Packet};
 use polypath_prefetch::prefetch;

@@ -1,5 +1,7 @@
-//! ACKs in clumps: how much more than the bandwidth explains arrives at once, so that the window covers the silence between clumps (Linux
+//! ACK aggregation: how much more data is acknowledged at once than the bandwidth explains (Linux
 //! `bbr_update_ack_aggregation`).
+//!
+//! The window then covers the silence between bursts of ACKs.
 
 use crate::congestion::RateSample;
 use crate::{MILLISECOND, Nanos, SECOND};

@@ -1,4 +1,4 @@
-//! The largest of the values of the last rounds.
+//! The maximum over the last rounds.
 
 use std::collections::VecDeque;
 

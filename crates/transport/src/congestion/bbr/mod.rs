@@ -1,7 +1,8 @@
-//! BBR, version 1 (Cardwell et al., CACM 2017; draft-cardwell-iccrg-bbr-congestion-control-00), as Linux has it.
+//! BBR, version 1 (Cardwell et al., CACM 2017; draft-cardwell-iccrg-bbr-congestion-control-00), as in Linux.
 //!
-//! A model of the path, its bottleneck bandwidth and its RTT without a queue, sets rate and window; losses do not. Section numbers are the
-//! draft's. Left out: the coarseness of Linux's clocks and of its fixed-point numbers, and its larger send buffer.
+//! A model of the path sets rate and window: its bottleneck bandwidth, and its RTT without a queue. Losses do not.
+//! Section numbers are the draft's. Left out: the coarseness of Linux's clocks and of its fixed-point numbers, and its
+//! larger send buffer.
 
 mod aggregation;
 mod filter;

@@ -1,4 +1,5 @@
-//! Policers: two stretches of high loss at one rate show the rate that a token bucket grants (Linux `bbr_lt_bw_sampling`).
+//! Policers: two intervals of high loss at one rate show the rate that a token bucket grants (Linux
+//! `bbr_lt_bw_sampling`).
 
 use crate::congestion::RateSample;
 use crate::{Nanos, SECOND};

@@ -1,10 +1,10 @@
-//! The certificate of every server here, and a client that accepts this one alone.
+//! The certificate of every server here, and a client that accepts only this one.
 //!
-//! Made once, in DER, with an Ed25519 key because its signatures are deterministic (RFC 8032):
+//! It was made once, in DER, with an Ed25519 key because its signatures are deterministic (RFC 8032):
 //!
 //! ```sh
-//! openssl genpkey -algorithm ed25519 -outform DER -out key.der
-//! openssl req -new -x509 -key key.der -keyform DER -outform DER -out certificate.der -days 36500 \
+//! openssl genpkey -algorithm ed25519 -outform DER -out key.der openssl req -new -x509 -key key.der -keyform DER
+//! -outform DER -out certificate.der -days 36500 \
 //!     -subj /CN=polypath -addext subjectAltName=DNS:polypath -set_serial 1
 //! ```
 

@@ -1,6 +1,6 @@
 //! TLS 1.3 and packet protection (RFC 9001), from rustls and ring.
 //!
-//! A seed takes the place of the system's randomness and no clock is read, so that the same seeds give the same bytes. Nothing here
+//! A seed replaces the system's randomness and no clock is read, so the same seeds give the same bytes. Nothing here
 //! keeps a secret: the key of the server is in the source.
 
 pub mod certificate;

@@ -1,4 +1,4 @@
-//! Bridges in a run: what they learn of packets, and their BPDUs, which are frames on the links as any others.
+//! Bridges in a run: what they learn from packets, and their BPDUs. BPDUs are frames on the links like any other.
 
 use std::sync::Arc;
 

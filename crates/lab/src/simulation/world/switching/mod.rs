@@ -1,4 +1,4 @@
-//! The controller of a run: who decides, the tables that it fills, and what is counted of switches and control links.
+//! The controller of a run: its routing, the tables that it fills, and the counters of switches and control links.
 
 mod bridges;
 mod observed;
@@ -363,11 +363,11 @@ fn checked_routing(
     match (routing.standing(), settings.mode) {
         (Standing::Nothing, Mode::Proactive | Mode::Hybrid) => {
             let name = chosen(settings)?.name.clone();
-            invalid(format!("{name} has to see each flow: its mode is reactive"))
+            invalid(format!("{name} has to see each flow; use mode reactive"))
         }
         (Standing::Pairs, Mode::Proactive) if addresses * addresses > MOST_PAIRS => {
             invalid(format!(
-                "a way for each pair of {addresses} addresses is more than {MOST_PAIRS} ways; take mode reactive"
+                "{addresses} addresses make more than {MOST_PAIRS} pairs, each with a path of its own; use mode reactive"
             ))
         }
         _ => Ok(routing),
@@ -375,7 +375,7 @@ fn checked_routing(
 }
 
 fn chosen(settings: &plan::Controller) -> Result<&plan::Choice, PlanError> {
-    let missing = || PlanError::invalid("controller", "it has neither a routing nor an app");
+    let missing = || PlanError::invalid("controller", "it has no routing and no app");
     settings.routing.as_ref().ok_or_else(missing)
 }
 
@@ -410,7 +410,7 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
     let place = if bridges { "bridging" } else { "controller" };
     let invalid = |problem: String| Err(PlanError::invalid(place, problem));
     if bridges && plan.controller.is_some() {
-        return invalid("switches are bridges or have a controller, not both".into());
+        return invalid("switches are bridges or have a controller, but not both".into());
     }
     if plan
         .nodes
@@ -418,23 +418,23 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
         .all(|node| node.kind == plan::NodeKind::Host)
     {
         return invalid(match bridges {
-            true => "there is no switch and no router that could be a bridge".into(),
-            false => "there is no switch and no router that it could rule".into(),
+            true => "there is no switch or router that could be a bridge".into(),
+            false => "there is no switch or router that it could control".into(),
         });
     }
     if plan.routing != Routing::ShortestPath {
         let with = if bridges { "bridges" } else { "a controller" };
         return invalid(format!(
-            "with {with} the scenario has no 'routing' of its own"
+            "with {with} the scenario cannot set 'routing'; remove it"
         ));
     }
     if let Some(host) = plan.nodes.iter().find(|node| node.forwards) {
         let name = &host.name;
         let why = match bridges {
-            true => "no bridge knows a way through hosts",
-            false => "no controller rules hosts",
+            true => "bridges do not route through hosts",
+            false => "controllers do not control hosts",
         };
-        return invalid(format!("host {name} forwards for others, and {why}"));
+        return invalid(format!("host {name} forwards for others, but {why}"));
     }
     let is_host = |index: usize| {
         let node = plan.nodes.get(index);
@@ -443,16 +443,16 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
     if let Some(route) = plan.routes.iter().find(|route| !is_host(route.node)) {
         let name = &plan.nodes[route.node].name;
         let why = match bridges {
-            true => "it is a bridge, which knows no addresses of IP",
+            true => "it is a bridge, which ignores IP addresses",
             false => "a controller fills its tables",
         };
-        return invalid(format!("{name} has a static route, and {why}"));
+        return invalid(format!("{name} has a static route, but {why}"));
     }
     if let Some(link) = plan.links.iter().find(|link| !link.middleboxes.is_empty()) {
         let name = &link.name;
         let who = if bridges { "bridge" } else { "controller" };
         return invalid(format!(
-            "link {name} has a middlebox, of which no {who} knows"
+            "link {name} has a middlebox, which a {who} does not support"
         ));
     }
     let own = plan.applications.iter();
@@ -465,7 +465,8 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
         .flatten();
     if stacks.any(|stack| stack.config.path_manager.name == "binder") {
         return invalid(
-            "path manager binder steers packets through routers, and switches have tables".into(),
+            "path manager binder steers packets through routers, but switches follow their tables"
+                .into(),
         );
     }
     Ok(())

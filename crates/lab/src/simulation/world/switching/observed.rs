@@ -1,4 +1,5 @@
-//! The network's loop where switches count packets. What stops at a switch is dealt with before the run hears of anything.
+//! The network's loop while switches count packets. It handles packets that stop at a switch before the run hears of
+//! anything.
 
 use polypath_net::{ChannelId, DropReason, Ecn, Nanos, Observer, Output, Packet, RouteId};
 use polypath_switch::Hits;

@@ -1,4 +1,4 @@
-//! A controller outside of the simulator: what passes between it and the switches' agents.
+//! A controller outside of the simulator: the messages between it and the switches' agents.
 
 use std::sync::Arc;
 

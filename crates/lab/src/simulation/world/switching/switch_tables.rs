@@ -1,4 +1,4 @@
-//! What a recording has of switches and their controller.
+//! The recording's tables on switches and their controller.
 
 use polypath_switch::spanning_tree::{Role, State};
 use polypath_trace::{

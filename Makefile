@@ -281,6 +281,7 @@ kernel-tools:
 # With the playground, which its first page has in a frame, unless the target of browsers cannot be had.
 docs: build $(PAGE)/.ready $(SIMULATOR)
 	@$(BIN)/pip install --quiet --group docs
+	@$(BIN)/python docs/prose.py --kept
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 	@rm -f docs/_build/html/try.html
 	@test ! -e $(SIMULATOR) || $(BIN)/polypath playground --out docs/_build/html/try.html

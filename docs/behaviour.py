@@ -69,7 +69,7 @@ def _names(kind: registry.Kind) -> list[str]:
 
 
 def _recordings(scenario: str, axis: str, kind: registry.Kind) -> dict[tuple[str, str], Recording]:
-    """Of each network and name what was recorded."""
+    """The recordings by network and name."""
     described = Scenario.load(SCENARIOS / f"{scenario}.toml").with_axes([f"{axis}={','.join(_names(kind))}"])
     (name_axis,) = (each.name for each in described.axes if each.name != "network")
     return {(point.values["network"], point.values[name_axis]): run(point.plan) for point in points(described)}

@@ -154,8 +154,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paths", nargs="*", type=Path, help="files; all that git knows unless given")
     parser.add_argument("--count", action="store_true", help="the number of findings of each page alone")
+    parser.add_argument("--kept", action="store_true", help="only those of pages that have more than prose.toml says")
     asked = parser.parse_args()
     found = list(findings(asked.paths or tracked()))
+    if asked.kept:
+        counted = Counter(kind(each.sentence.path) for each in found)
+        left = rules().get("left", {})
+        found = [each for each in found if counted[kind(each.sentence.path)] > left.get(kind(each.sentence.path), 0)]
     if asked.count:
         for name, count in sorted(Counter(kind(each.sentence.path) for each in found).items()):
             print(f"{count:5}  {name}")

@@ -2,8 +2,8 @@
 
 usage: python -m assurance.beside [--count N] [--first K] [--kept FOLDER] [--out PAGE]
 
-It continues where it stopped if the program and the kernel are the same. The exit code is 1 without a cause in
-known.toml for a failed run, for other bytes, or for times that differ by more than chance.
+It continues where it stopped if the program and the kernel are the same. The exit code is 1 for a failed run, for
+other bytes, and for times that differ by more than chance, unless known.toml has the cause.
 """
 
 from __future__ import annotations

@@ -65,11 +65,7 @@ impl Figures {
     ///
     /// Paths of answers need requests of which the next is sent after the answer of the one before. With recorded
     /// segments `by` is what the server sent on each subflow, otherwise what arrived there, from the samples.
-    pub fn asked(
-        &self,
-        of: &Connection,
-        lanes: &[Subflow],
-    ) -> Result<Option<Asked>, TableError> {
+    pub fn asked(&self, of: &Connection, lanes: &[Subflow]) -> Result<Option<Asked>, TableError> {
         let rows = self.rows_of(of)?;
         if rows.sent_ns.is_empty() {
             return Ok(None);
@@ -92,7 +88,10 @@ impl Figures {
             messages,
             index: differences(kept.iter().map(|row| Some(rows.index[*row]))),
             sent: differences(kept.iter().map(|row| Some(micros(rows.sent_ns[*row])))),
-            delay: kept.iter().map(|row| rows.delay_ns[*row].map(micros)).collect(),
+            delay: kept
+                .iter()
+                .map(|row| rows.delay_ns[*row].map(micros))
+                .collect(),
             first: kept.iter().map(|row| first(*row)).collect(),
             by: answers
                 .by
@@ -166,17 +165,20 @@ impl Figures {
         let mut number = 0;
         for row in sent {
             let time = times[row];
-            while rows.sent_ns.get(number + 1).is_some_and(|next| time >= *next) {
+            while rows
+                .sent_ns
+                .get(number + 1)
+                .is_some_and(|next| time >= *next)
+            {
                 number += 1;
             }
             if time < rows.sent_ns[number] || ends[number].is_some_and(|end| time > end) {
                 continue;
             }
             first_ns[number].get_or_insert(time);
-            if let (Some(place), true) = (
-                places.get(&subflows[row]),
-                kinds[row] != "retransmission",
-            ) {
+            if let (Some(place), true) =
+                (places.get(&subflows[row]), kinds[row] != "retransmission")
+            {
                 by[number][*place] += lengths[row];
             }
         }
@@ -228,7 +230,12 @@ impl Figures {
                 return None;
             }
             let had = |total: &Vec<i64>| before.map_or(0, |before| total[before]);
-            Some(totals.iter().map(|total| total[after] - had(total)).collect())
+            Some(
+                totals
+                    .iter()
+                    .map(|total| total[after] - had(total))
+                    .collect(),
+            )
         };
         let found: Vec<Option<Vec<i64>>> = (0..rows.sent_ns.len()).map(part).collect();
         Ok(found.iter().any(Option::is_some).then_some(found))

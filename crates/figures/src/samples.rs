@@ -39,7 +39,10 @@ impl ConnectionSamples {
     /// When an end was sampled.
     pub fn times(&self, connection: i64, side: Side) -> Vec<i64> {
         let rows = self.groups.get(&(connection, side));
-        rows.into_iter().flatten().map(|row| self.times[*row]).collect()
+        rows.into_iter()
+            .flatten()
+            .map(|row| self.times[*row])
+            .collect()
     }
 
     /// Bytes delivered in order at an end.

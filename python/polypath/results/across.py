@@ -1,13 +1,13 @@
 """Values of a setting over many networks: each network is a block, within which the values are compared.
 
 In a block, a value's figure is the mean over the seeds that all values share. Its ratio to the base's is taken in each
-block. Over blocks the geometric mean is taken, as figures differ by orders of magnitude (Fleming and Wallace, "How not
-to lie with statistics: the correct way to summarize benchmark results", 1986). Its 95 % interval is over networks, by
-the bootstrap of the logarithms.
+block. The geometric mean is taken over blocks, whose figures may differ by orders of magnitude. Its 95 % interval is
+over networks, by the bootstrap of the logarithms. Source: Fleming and Wallace, "How not to lie with statistics: the
+correct way to summarize benchmark results", 1986.
 
-A value wins a block where the difference within seeds shows it, and ties where no difference is shown
-(`polypath.results.paired`, each block at the 5 % level, without a correction for their number). With one seed it wins
-where its figure is better. Ranks are those of the means within a block, and equal means share theirs. Friedman's test
+A value wins a block if the difference within seeds shows it, and ties if no difference is shown
+(`polypath.results.paired`). Each block is tested at the 5 % level, without a correction for their number. With one seed
+a value wins if its figure is better. Ranks are those of the means within a block, and equal means share theirs. Friedman's test
 asks whether all values rank alike (Demsar, "Statistical comparisons of classifiers over multiple data sets", 2006). A
 block in which a run did not finish has no ratio: it is counted, and ranks last.
 """

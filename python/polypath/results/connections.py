@@ -49,7 +49,7 @@ class Rows(Sequence[R], Generic[R]):
 
 @dataclass(frozen=True)
 class Spread:
-    """Of samples: mean, median, 95th percentile and maximum; None without samples."""
+    """Mean, median, 95th percentile and maximum of samples; None without samples."""
 
     mean: float | None
     p50: float | None

@@ -164,7 +164,7 @@ class Recording:
     def save(self, directory: Path | str) -> None:
         """Writes manifest, plan and tables into a folder that is new, empty, or holds the result of a run.
 
-        The folder is that of `polypath run --out`. An old result is replaced as a whole, or not at all if writing fails.
+        The folder is that of `polypath run --out`. An old result is replaced as a whole, or not at all if that fails.
         Raises OutputError.
         """
         with folder.claim(Path(directory), folder.RUN) as held:

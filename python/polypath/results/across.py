@@ -7,9 +7,11 @@ correct way to summarize benchmark results", 1986.
 
 A value wins a block if the difference within seeds shows it, and ties if no difference is shown
 (`polypath.results.paired`). Each block is tested at the 5 % level, without a correction for their number. With one seed
-a value wins if its figure is better. Ranks are those of the means within a block, and equal means share theirs. Friedman's test
-asks whether all values rank alike (Demsar, "Statistical comparisons of classifiers over multiple data sets", 2006). A
-block in which a run did not finish has no ratio: it is counted, and ranks last.
+a value wins if its figure is better.
+
+Ranks are those of the means within a block, and equal means share theirs. Friedman's test asks whether all values rank
+alike (Demsar, "Statistical comparisons of classifiers over multiple data sets", 2006). A block in which a run did not
+finish has no ratio: it is counted, and ranks last.
 """
 
 from __future__ import annotations

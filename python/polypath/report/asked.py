@@ -1,4 +1,4 @@
-"""Requests as bars: how long each waited for its answer, how long that took to come, and by which path."""
+"""Requests as bars: the wait for the answer, its transfer time, and its path."""
 
 from __future__ import annotations
 

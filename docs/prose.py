@@ -155,7 +155,7 @@ def main() -> int:
     parser.add_argument("paths", nargs="*", type=Path, help="files; all that git knows unless given")
     parser.add_argument("--count", action="store_true", help="the number of findings of each page alone")
     asked = parser.parse_args()
-    found = list(findings(asked.paths or tracked()))
+    found = list(findings([path.resolve() for path in asked.paths] or tracked()))
     if asked.count:
         for name, count in sorted(Counter(kind(each.sentence.path) for each in found).items()):
             print(f"{count:5}  {name}")

@@ -156,7 +156,7 @@ def main() -> int:
     parser.add_argument("--count", action="store_true", help="the number of findings of each page alone")
     parser.add_argument("--kept", action="store_true", help="only those of pages that have more than prose.toml says")
     asked = parser.parse_args()
-    found = list(findings(asked.paths or tracked()))
+    found = list(findings([path.resolve() for path in asked.paths] or tracked()))
     if asked.kept:
         counted = Counter(kind(each.sentence.path) for each in found)
         left = rules().get("left", {})

@@ -1,4 +1,4 @@
-"""python -m polypath: the command, where it is not on the PATH."""
+"""`python -m polypath` runs the command, for installations without it on the PATH."""
 
 from polypath.command import main
 

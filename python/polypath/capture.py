@@ -112,9 +112,9 @@ def _notes(told: Mapping[str, Any]) -> list[str]:
 def _plan(
     name: str, told: Mapping[str, Any], tables: Mapping[str, pl.DataFrame], interval_ns: int, end_ns: int
 ) -> dict[str, Any]:
-    """The network as far as addresses tell: hosts with their interfaces, and a link for each pair of addresses.
+    """The network as far as addresses show it: hosts with their interfaces, and a link per pair of addresses.
 
-    Nobody tells rates and delays: they are left open, and what needs them of a plan has no value.
+    A capture has no rates and delays. They are left open, and values that depend on them are missing.
     """
     nodes = [_node(host) for host in told["hosts"]]
     places = {

@@ -1,4 +1,4 @@
-"""The command `polypath`, which Ctrl-C ends without a word before the command hears signals itself."""
+"""The command `polypath`. Ctrl-C ends it silently until the command handles signals."""
 
 import signal
 

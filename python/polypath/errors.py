@@ -1,4 +1,4 @@
-"""What every error of Polypath is."""
+"""The base of every error of Polypath."""
 
 
 class PolypathError(Exception):

@@ -1,4 +1,4 @@
-"""A native module in place of the package's own: one with algorithms more (docs/extend.md)."""
+"""A native module that replaces the package's own, with additional algorithms (docs/extend.md)."""
 
 from __future__ import annotations
 

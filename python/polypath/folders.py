@@ -1,4 +1,4 @@
-"""Where this computer's user keeps what is no result (XDG Base Directory Specification)."""
+"""Folders for the user's data that are no results (XDG Base Directory Specification)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of scenarios, recordings and sweeps: a small table and a figure.
+"""The display of scenarios, recordings and sweeps in a notebook: a small table and a figure.
 
 Figures are pictures of their own (data URIs): in one page, parts of an SVG would find those of another by their names.
 """

@@ -1,4 +1,4 @@
-"""How far a run or a sweep is, below the cell of a notebook that waits for it; elsewhere nothing."""
+"""The progress of a run or a sweep, below a notebook's cell; elsewhere nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The algorithms that the engine knows, each with its parameters: the one place that asks the native module.
+"""The algorithms of the engine, each with its parameters. Only this module asks the native module for them.
 
 Everything that names an algorithm (validation, lists on the command line, the JSON Schema, documentation) reads it
 from here.

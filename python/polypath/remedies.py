@@ -1,4 +1,4 @@
-"""What an account says, tried: the same run without the cause of a charge.
+"""Remedies for the causes of an account: the same run without one cause.
 
 A remedy changes the plan so that its cause is gone, and the run is made again. What the connection then carries more,
 in the time that it took, is what came of it.
@@ -57,7 +57,7 @@ _Change = Callable[[_Data, _Where, Case], None]
 
 
 def cases(account: Account) -> list[Case]:
-    """The causes of an account, over all paths, the dearest first."""
+    """The causes of an account, over all paths, costliest first."""
     found: dict[tuple[str, str | None], int] = {}
     for each in account.charges:
         key = each.cause, each.at

@@ -1,4 +1,4 @@
-"""The command line, `polypath`: one file a command, which is imported when the command is called."""
+"""The command line, `polypath`: one file per command, imported when the command is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Two engines side by side: a run of one, and the table of how far their figures agree, on a terminal and on a page."""
+"""Two engines side by side: a run on one engine, and the table of agreement of their figures, on a terminal and as a
+page.
+"""
 
 from __future__ import annotations
 

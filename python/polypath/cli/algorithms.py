@@ -1,4 +1,4 @@
-"""polypath algorithms: what the registries know."""
+"""polypath algorithms: the content of the registries."""
 
 from __future__ import annotations
 

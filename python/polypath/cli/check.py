@@ -1,4 +1,4 @@
-"""polypath check: hold labs against what is published of them."""
+"""polypath check: compare labs with published figures."""
 
 from __future__ import annotations
 

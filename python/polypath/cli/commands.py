@@ -1,4 +1,4 @@
-"""Every command as it is defined: what completion, the manual page and tests of the help read."""
+"""Every command as it is defined, for completion, the manual page and tests of the help."""
 
 from __future__ import annotations
 

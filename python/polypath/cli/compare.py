@@ -1,4 +1,4 @@
-"""polypath compare: the same scenario with several values of a setting, or on several engines, figure by figure."""
+"""polypath compare: the figures of a scenario for several values of a setting, or on several engines."""
 
 from __future__ import annotations
 

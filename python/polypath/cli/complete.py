@@ -1,4 +1,4 @@
-"""What completes an argument on the command line; each is given what stands there already."""
+"""Completions of command line arguments, from the text typed so far."""
 
 from __future__ import annotations
 

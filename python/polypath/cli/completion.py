@@ -1,4 +1,4 @@
-"""polypath completion: the script that makes a shell complete commands, options and names."""
+"""polypath completion: the script that lets a shell complete commands, options and names."""
 
 from __future__ import annotations
 

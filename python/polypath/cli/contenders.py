@@ -1,4 +1,4 @@
-"""What `polypath compare` lays side by side: engines, and noq in the simulator."""
+"""The contenders of `polypath compare`: engines, and noq in the simulator."""
 
 from __future__ import annotations
 

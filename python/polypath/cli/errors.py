@@ -1,4 +1,4 @@
-"""How commands end: an exit code, and one line on standard error for whatever goes wrong."""
+"""How commands end: an exit code, and one line on standard error for any failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""polypath exec: a program of the machine, unmodified, on a host of a scenario."""
+"""polypath exec: an unmodified program from this computer on a host of a scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""polypath exposure: what an eavesdropper gets of each connection, by the place where it listens."""
+"""polypath exposure: an eavesdropper's view of each connection, by place."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def run(base: str, other: str, markdown: Path | None) -> int:
 
 
 def _reference(base: str, other: str) -> str:
-    """What the entries that are to run are held against."""
+    """The reference of the entries to run."""
     return contenders.NOQ if contenders.NOQ in (base, other) else "linux"
 
 

@@ -1,4 +1,4 @@
-"""What commands ask of figures: which, in which format, how they look."""
+"""The options of figures: kinds, format and appearance."""
 
 from __future__ import annotations
 

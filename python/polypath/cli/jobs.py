@@ -1,4 +1,4 @@
-"""What is to be run: the runs and sweeps that a command's arguments stand for."""
+"""The runs and sweeps that a command's arguments stand for."""
 
 from __future__ import annotations
 

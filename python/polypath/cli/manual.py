@@ -1,4 +1,4 @@
-"""polypath manual: the manual page, made of the commands as they are defined."""
+"""polypath manual: the manual page, generated from the commands."""
 
 from __future__ import annotations
 

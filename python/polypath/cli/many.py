@@ -1,4 +1,4 @@
-"""A run with more connections or subflows than anyone reads: quantiles and extremes instead of a row for each.
+"""A run with many connections or subflows: quantiles and extremes instead of a row for each.
 
 Files keep every row. What failed is counted here and named, whatever the quantiles say.
 """

@@ -1,4 +1,4 @@
-"""polypath new: a first scenario, by flags or by questions."""
+"""polypath new: a first scenario, from options or from answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures as text, with the digits that mean something."""
+"""Figures as text, with their significant digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Recording of the one run that a command is about: a stored result's, or of a run made for it."""
+"""The Recording of a command's single run: stored, or run for it."""
 
 from __future__ import annotations
 

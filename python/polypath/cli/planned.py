@@ -1,4 +1,4 @@
-"""How a plan that has not run is shown: hosts, settings, applications, paths, events."""
+"""How a plan is shown before its run: hosts, settings, applications, paths, events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt of `polypath shell`: lines as Mininet's and minitopo's users type them."""
+"""The prompt of `polypath shell`, with commands as in Mininet and minitopo."""
 
 from __future__ import annotations
 

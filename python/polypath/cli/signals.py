@@ -1,4 +1,4 @@
-"""Signals that end a command: Ctrl-C, and SIGTERM and SIGHUP like it, so that what is finished is kept."""
+"""Signals that end a command: Ctrl-C, SIGTERM and SIGHUP, with all finished work kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""polypath twin: a scenario that does what a capture, or the counters of sockets, show."""
+"""polypath twin: a scenario that reproduces a capture, or the counters of sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""polypath validate: what a scenario would run, without running it."""
+"""polypath validate: the content of a scenario, without running it."""
 
 from __future__ import annotations
 

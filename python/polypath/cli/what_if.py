@@ -1,4 +1,4 @@
-"""polypath what-if: what would help a connection, tried and ranked."""
+"""polypath what-if: changes that may help a connection, tried and ranked."""
 
 from __future__ import annotations
 

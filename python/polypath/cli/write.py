@@ -1,4 +1,4 @@
-"""Text that a command makes: to a file or to standard output."""
+"""Output of a command to a file or to standard output."""
 
 from __future__ import annotations
 

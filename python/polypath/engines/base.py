@@ -1,4 +1,4 @@
-"""What an engine is: something that turns a Plan into a Recording."""
+"""An engine: it turns a Plan into a Recording."""
 
 from __future__ import annotations
 

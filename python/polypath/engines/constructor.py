@@ -1,4 +1,4 @@
-"""Which arguments a class in a Python file takes, as far as its text tells: nothing of the file is executed."""
+"""The arguments of a class in a Python file, from its text; nothing of the file is executed."""
 
 from __future__ import annotations
 

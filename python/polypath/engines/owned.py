@@ -1,4 +1,4 @@
-"""Folders of our own: gone with the process that made them, or at the next one's start where it could not remove them.
+"""Folders of Polypath's own. They are removed with their process, or at the next one's start.
 
 A folder is ours where its marker names it and its inode: a copy or another folder of such a name is a person's. Who
 made it holds the marker's lock (flock), which the system releases however a process ends. A process's number says
@@ -69,7 +69,7 @@ def replace(new: Path, old: Path, place: Path) -> None:
 
 @contextmanager
 def alone(lock: Path) -> Iterator[None]:
-    """One process at a time. Raises OSError, for a link in the place of the file as well."""
+    """One process at a time. Raises OSError, also for a link instead of the file."""
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""Scheduled events in a Recording: what the plan changes, and when, entered once for every engine."""
+"""Scheduled events in a Recording: the plan's changes and their times, entered once for every engine."""
 
 from __future__ import annotations
 

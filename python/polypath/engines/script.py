@@ -1,4 +1,4 @@
-"""Running what a plan carries in Python: its algorithms, and where in their files they failed."""
+"""Running a plan's Python algorithms, and locating their failures in their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulator: a run takes as long as its events, needs no rights, and is the same each time."""
+"""The simulator: its run time depends on the number of events, it needs no privileges, and it is deterministic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are kept to be executed: only this user or root can have written them, and they are as recorded."""
+"""Files that are kept for execution: only this user or root can have written them, and they are as recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenarios of `polypath compare --all`. A file here with an entry in catalogue.toml is one."""
+"""The scenarios of `polypath compare --all`: files in this folder with an entry in catalogue.toml."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Entry:
     """A scenario of the comparison."""
 
     name: str
-    #: What the simulator is held against: the upstream kernel, or noq.
+    #: The reference of the simulator: the upstream kernel, or noq.
     reference: Literal["linux", "noq"] = "linux"
     #: Settings of Polypath's own endpoint alone, where it can take over a rule that the reference cannot change.
     polypath: Sequence[str] = ()

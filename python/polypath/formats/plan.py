@@ -1,4 +1,4 @@
-"""A plan as the scenario that gives it: a failure that a campaign kept, or a result's plan.json."""
+"""A plan as the scenario that produces it: a failure that a campaign kept, or a result's plan.json."""
 
 from __future__ import annotations
 

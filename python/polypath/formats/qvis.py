@@ -1,4 +1,4 @@
-"""qlogs as qvis loads them: `qlog_version` 0.3, which knows no paths, so a file for each path.
+"""qlogs for qvis: `qlog_version` 0.3 without paths, so a file per path.
 
 A file has a trace of each side. What belongs to no path, such as the handshake's parameters, is in all files of its
 connection. Acknowledgements of a path (PATH_ACK, RFC 10069) become those of its file, on whichever path they came.

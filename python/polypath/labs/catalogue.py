@@ -1,4 +1,4 @@
-"""The labs that come with the project. A folder with a lab.toml is one."""
+"""The labs of the package: folders with a lab.toml."""
 
 from __future__ import annotations
 

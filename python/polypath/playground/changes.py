@@ -1,4 +1,4 @@
-"""What two plans differ in."""
+"""The differences of two plans."""
 
 from __future__ import annotations
 

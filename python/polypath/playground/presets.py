@@ -1,4 +1,4 @@
-"""What a page starts from: a scenario, the picture of its network, its knobs, and what the lab's text says to try."""
+"""The starting points of a page: a scenario, the picture of its network, its knobs, and the lab's things to try."""
 
 from __future__ import annotations
 

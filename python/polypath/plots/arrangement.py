@@ -1,4 +1,4 @@
-"""Where panels go in a figure.
+"""The arrangement of panels in a figure.
 
 What matplotlib's own layouts do, with few sizes measured instead of all: they draw a figure three times to place it.
 Legends stand beside the panels or, in a narrow figure, above them; one that repeats that of the panel above is left

@@ -1,4 +1,4 @@
-"""What a kind of plot is, and what is remembered of axes that several runs are drawn into."""
+"""A kind of plot, and the state of axes with several runs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Canvas:
         return self.runs[label]
 
     def note(self, text: str, *, instead: str | None = None) -> None:
-        """Adds to the small print above the axes; in the place of the note that begins with `instead`."""
+        """Adds to the small print above the axes; replaces the note that begins with `instead`."""
         if instead is not None:
             self.notes = [each for each in self.notes if not each.startswith(instead)]
         if text and text not in self.notes:

@@ -1,4 +1,4 @@
-"""What the most exposed path of a connection sees against the goodput, over the points of a sweep."""
+"""The view of the most exposed path of a connection against the goodput, over the points of a sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures as files: the same bytes each time, in formats that papers take."""
+"""Figures as files: the same bytes each time, in formats for papers."""
 
 from __future__ import annotations
 

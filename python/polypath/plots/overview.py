@@ -1,4 +1,4 @@
-"""A large network: nodes where an overview has them, links as thin lines, words beside rows instead of at each."""
+"""A large network: nodes in the places of an overview, links as thin lines, labels beside rows of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a player of video had in hand, and at which rate it asked for more (docs/video.md)."""
+"""The buffer of a video player, and the rates that it requested (docs/video.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The delays of all requests at each place of a sweep, those of all seeds together, as distributions."""
+"""The delays of all requests at each place of a sweep, with all seeds together, as distributions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time-sequence graphs: what is sent where in the stream, by subflow; what is sent again; what is acknowledged."""
+"""Time-sequence graphs: data, retransmissions and acknowledgements over the stream, by subflow."""
 
 from __future__ import annotations
 

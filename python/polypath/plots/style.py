@@ -1,4 +1,4 @@
-"""How figures look: fonts, sizes, and colours that the colour-blind can tell apart."""
+"""The style of figures: fonts, sizes, and colours that colour-blind people can tell apart."""
 
 from __future__ import annotations
 

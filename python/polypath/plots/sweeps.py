@@ -1,4 +1,4 @@
-"""The figures of a sweep: a curve for each measure, the grid where all axes are of names, distributions of delays.
+"""The figures of a sweep: a curve per measure, the grid if all axes are of names, and distributions of delays.
 
 Boxes put the places of a sweep together; those of several sweeps stand side by side.
 """

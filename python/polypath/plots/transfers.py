@@ -1,4 +1,4 @@
-"""Completion times of flows that count together: distributed, and as multiples of the least by the flows' size."""
+"""Completion times of flow groups: their distribution, and multiples of the least possible by flow size."""
 
 from __future__ import annotations
 

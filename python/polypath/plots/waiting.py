@@ -1,4 +1,4 @@
-"""Head-of-line blocking: what waits at the receiver over time, and what it waited for (docs/recording.md)."""
+"""Head-of-line blocking: data waiting at the receiver over time, and its causes (docs/recording.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report page: what runs left, as one file of HTML that a browser opens without a network.
+"""The report page: results as one file of HTML that a browser opens without a network.
 
 `document.html(page.build(..))` is the file. Its program is `page.html`, which `make web` builds from `web/`.
 """

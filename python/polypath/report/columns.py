@@ -1,4 +1,4 @@
-"""Columns of numbers as a page holds them: whole numbers as differences, deflated, in base64."""
+"""Columns of numbers in a page: whole numbers as differences, deflated, in base64."""
 
 from __future__ import annotations
 

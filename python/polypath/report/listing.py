@@ -1,4 +1,4 @@
-"""Single segments of a connection, both directions, with what their headers say."""
+"""Single segments of a connection, both directions, with their headers."""
 
 from __future__ import annotations
 

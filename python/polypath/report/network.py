@@ -1,4 +1,4 @@
-"""The network as it is drawn: nodes, links, and what happens to them."""
+"""The drawn network: nodes, links, and their changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page's data: runs, sweeps, labs. Text is what a person wrote, unescaped; the page shows it as text."""
+"""A page's data: runs, sweeps, labs. Text from people is unescaped; the page shows it as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run's charts show, from its Recording."""
+"""The data of a run's charts, from its Recording."""
 
 from __future__ import annotations
 

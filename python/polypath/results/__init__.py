@@ -1,4 +1,4 @@
-"""Results: pure functions of a Recording, whichever engine made it."""
+"""Results: pure functions of a Recording from any engine."""
 
 from polypath.results.errors import MetricError, UnknownName
 from polypath.results.files import OutputError

@@ -1,4 +1,4 @@
-"""Why a connection was not faster, in bytes that add up: what its links could carry, and what became of that.
+"""Why a connection was not faster, in bytes that add up: the capacity of its links, and its use.
 
 The simulator keeps the account (the table `account` of docs/recording.md). Each link that bounds a connection carried
 something, or idled for a cause; what it could have carried is the sum. docs/explain.md tells the rules.
@@ -46,7 +46,7 @@ class Account:
     #: What its links could have carried.
     capacity_bytes: int
     delivered_bytes: int
-    #: The dearest first.
+    #: Costliest first.
     charges: Sequence[Charge]
     #: The stretch of time that it is of.
     since_ns: int

@@ -1,4 +1,4 @@
-"""The experimental aggregation benefit: what several paths bring over the best of them alone.
+"""The experimental aggregation benefit: the gain of several paths over the best of them alone.
 
 Paasch, Khalili and Bonaventure, "On the Benefits of Applying Experimental Design to Improve Multipath TCP", CoNEXT
 2013, section 4.2.

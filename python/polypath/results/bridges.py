@@ -1,4 +1,4 @@
-"""What the bridges of a run made of their network."""
+"""The spanning tree and the addresses of a run's bridges."""
 
 from __future__ import annotations
 

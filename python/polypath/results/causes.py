@@ -51,12 +51,12 @@ class Cause:
     kind: str
     time_ns: int
     sentence: str
-    #: A moment at which it can be seen; None where there is none to be had.
+    #: A moment at which it can be seen, if there is one.
     at_ns: int | None
 
 
 def of_connection(recording: Recording, of: Connection) -> list[Cause]:
-    """What cost a connection time, the dearest first; nothing of what has no connection."""
+    """The causes of a connection's lost time, costliest first; none for an application without a connection."""
     if of.id is None:
         return []
     found = [

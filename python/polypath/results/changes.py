@@ -1,4 +1,4 @@
-"""What the plan changes during a run: links and interfaces that fail, come back, get slower."""
+"""The plan's changes during a run: links and interfaces that fail, come back or change."""
 
 from __future__ import annotations
 

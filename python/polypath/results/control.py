@@ -1,4 +1,4 @@
-"""What a controller and its switches did in a run."""
+"""The activity of a controller and its switches in a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an eavesdropper can be, and whose data passes there."""
+"""The possible places of an eavesdropper, and the connections that pass there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong with what is asked of a result."""
+"""Errors in requests to a result."""
 
 from __future__ import annotations
 

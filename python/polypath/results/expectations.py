@@ -1,4 +1,4 @@
-"""Holding a lab's runs against what is published of them."""
+"""Comparing a lab's runs with published figures."""
 
 from __future__ import annotations
 

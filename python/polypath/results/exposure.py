@@ -1,4 +1,4 @@
-"""What an eavesdropper gets of a connection: of a Recording with segments, by the place where it listens.
+"""An eavesdropper's view of a connection, by place, from a Recording with segments.
 
 A place sees what is sent on every subflow that passes it, retransmissions and reinjections included; a byte that is
 seen twice counts once. A segment that is lost counts as seen on its whole path: the tables do not tell where it was

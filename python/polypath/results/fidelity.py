@@ -1,4 +1,4 @@
-"""How far an engine's figures of a scenario are from another's, over several runs of each."""
+"""The distance between two engines' figures of a scenario, over several runs of each."""
 
 from __future__ import annotations
 

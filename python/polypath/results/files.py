@@ -1,4 +1,4 @@
-"""Writing files so that a final name never holds half a file."""
+"""Writing files so that a final name never has half a file."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A results folder: who may write there, which files in it are ours, and replacing a result whole or not at all.
+"""A results folder: who may write there, which files belong to the result, and replacing it as a whole or not at all.
 
 A folder is taken if it is new, empty, or holds a result of the same kind. The marker of a result, such as
 manifest.json, lists its files with their SHA-256. Only files that are listed, that have a name which results have, and

@@ -1,4 +1,4 @@
-"""What happened to a connection that no share of its capacity names: fallback, joins that failed, resets, timeouts."""
+"""Incidents of a connection outside its account: fallback, failed joins, resets, timeouts."""
 
 from __future__ import annotations
 

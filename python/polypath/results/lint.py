@@ -1,4 +1,4 @@
-"""What a plan can run with but its author can hardly mean: links without traffic, events without effect."""
+"""Probable mistakes in a valid plan: links without traffic, events without effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measures that a lab's expectations are stated in: one function and one registry entry each."""
+"""The measures of a lab's expectations: one function and one registry entry each."""
 
 from __future__ import annotations
 

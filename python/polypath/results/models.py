@@ -1,4 +1,4 @@
-"""Closed forms that a measured figure is held against: one function and one registry entry each.
+"""Closed forms for comparison with measured figures: one function and one registry entry each.
 
 They take the plan and what was established, never what was delivered.
 """

@@ -1,4 +1,4 @@
-"""Names of runs, as short as tells them apart."""
+"""Names of runs, as short as possible while distinct."""
 
 from __future__ import annotations
 

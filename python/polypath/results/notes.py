@@ -1,4 +1,4 @@
-"""What a run's table cannot say in a cell: delays, losses, what is unfinished, and since when nothing came."""
+"""Notes below a run's table: delays, losses, unfinished work, and the time since the last arrival."""
 
 from __future__ import annotations
 

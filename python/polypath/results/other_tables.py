@@ -1,5 +1,4 @@
-"""What a run tells besides its connections, as tables of text: flows that count together, a controller, bridges,
-programs of the machine."""
+"""Further results of a run as tables of text: flow groups, a controller, bridges, programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether something was still to come when a run ended, so that silence before that is worth a word."""
+"""Whether data was outstanding when a run ended, so that an earlier silence is worth a note."""
 
 from __future__ import annotations
 

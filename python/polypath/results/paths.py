@@ -1,4 +1,4 @@
-"""What a connection's paths carry by the plan, and closed forms over their rates and round-trip times.
+"""The capacity of a connection's paths by the plan, and closed forms over their rates and round-trip times.
 
 Rates are those of the links at the start, headers included; times are propagation alone.
 """

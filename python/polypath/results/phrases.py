@@ -1,4 +1,4 @@
-"""Counts and times as the words of a result have them."""
+"""Counts and times in the wording of results."""
 
 from __future__ import annotations
 

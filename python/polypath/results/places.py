@@ -1,4 +1,4 @@
-"""Where a plan's nodes are drawn."""
+"""The places of a plan's nodes in a drawing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading files of a result that anybody may have made: how large they are is found out before they are read."""
+"""Reading files of a result from unknown sources: their sizes are checked before they are read."""
 
 from __future__ import annotations
 

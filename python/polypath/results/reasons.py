@@ -1,4 +1,4 @@
-"""The charges of an account in words, as one engineer says them to another."""
+"""The charges of an account in words for engineers."""
 
 from __future__ import annotations
 

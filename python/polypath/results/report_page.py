@@ -1,4 +1,4 @@
-"""A page as a notebook shows it."""
+"""A report page in a notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which way packets take by a plan: the simulator's answer, as links in order, with the time that they take."""
+"""The route of packets by a plan: the simulator's answer, as links in order, with their delay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a curve departs from a shape: one function and one registry entry each."""
+"""The deviation of a curve from a shape: one function and one registry entry each."""
 
 from __future__ import annotations
 

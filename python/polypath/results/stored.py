@@ -1,4 +1,4 @@
-"""Results in folders: which runs and sweeps are there, and a sweep's tables."""
+"""Results in folders: their runs and sweeps, and a sweep's tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The links at subflows' interfaces of the client, by which a person tells paths apart."""
+"""The links at the client's interfaces of subflows, which name the paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a player of video showed: rates, stalls, what it had in hand (the table `chunks`, docs/video.md)."""
+"""The playback of a video: rates, stalls, and the buffer (the table `chunks`, docs/video.md)."""
 
 from __future__ import annotations
 

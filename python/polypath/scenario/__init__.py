@@ -1,4 +1,4 @@
-"""Scenarios: what a person writes down, checked, and turned into the plan that an engine runs."""
+"""Scenarios: written by a person, checked, and converted to the plan that an engine runs."""
 
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.model import Scenario

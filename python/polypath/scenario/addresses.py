@@ -1,4 +1,4 @@
-"""Addresses that no connection of their host uses as the scenario may mean it."""
+"""Addresses that no connection of their host can use, although the scenario may intend it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Algorithms in a scenario: a name, or a table of a name and parameters, judged by the engine's registry."""
+"""Algorithms in a scenario: a name, or a table of a name and parameters, checked by the engine's registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all models of a scenario have in common."""
+"""The common part of all models of a scenario."""
 
 from __future__ import annotations
 

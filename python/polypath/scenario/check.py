@@ -1,4 +1,4 @@
-"""What no table can see alone: names that must exist, or be unique; hosts that must reach each other."""
+"""Checks across tables: names that must exist or be unique, and hosts that must reach each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The controller of a scenario: what rules its routers and switches."""
+"""The controller of a scenario, which controls its routers and switches."""
 
 from __future__ import annotations
 

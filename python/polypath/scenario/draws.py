@@ -1,4 +1,4 @@
-"""Draws that a scenario's plan is made from: the same on every machine and in every version of Python."""
+"""Random draws for a scenario's plan: the same on every machine and in every version of Python."""
 
 from __future__ import annotations
 

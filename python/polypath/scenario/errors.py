@@ -1,4 +1,4 @@
-"""What is wrong with what a person wrote, in one line that says where."""
+"""Errors in a person's text, in one line with their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that a scenario names: which of its texts are names of files."""
+"""The files that a scenario names, and which of its texts are file names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flows that arrive at random: each a transfer of its own between one of several pairs of hosts."""
+"""Flows that arrive at random: each is a separate transfer between one of several pairs of hosts."""
 
 from __future__ import annotations
 

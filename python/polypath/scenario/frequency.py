@@ -1,4 +1,4 @@
-"""How often a host asks its peer of QUIC to acknowledge."""
+"""The frequency of acknowledgements that a host requests from its QUIC peer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables that say their `kind`, and may be written as its name alone."""
+"""Tables with a `kind`, which may be written as its name alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does not go together on a link."""
+"""Combinations that a link does not support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Traffic matrices: who sends to whom among all hosts, one class each, and a name in the union below.
+"""Traffic matrices: the pairs of senders and receivers among all hosts. Each has a class, and a name in the union
+below.
 
 The pairs are drawn from the scenario's seed, so that each seed of a sweep has others.
 """

@@ -1,4 +1,4 @@
-"""The scenario as a person holds it: loaded, changed, written, and turned into a plan."""
+"""The scenario as an object: loaded, changed, written, and converted to a plan."""
 
 from __future__ import annotations
 
@@ -324,7 +324,7 @@ class Scenario(Tables):
         return to_toml(_data(self._resolved) if resolved else _ordered(self.to_data() | {"seed": self.seed}))
 
     def plan(self, seed: int | None = None) -> Plan:
-        """What an engine runs; `seed` takes the place of the scenario's own. Raises ScenarioError, of a sweep too."""
+        """What an engine runs; `seed` replaces the scenario's own. Raises ScenarioError, of a sweep too."""
         if self.vary:
             names = ", ".join(axis.name for axis in self.axes)
             raise ScenarioError(f"the scenario varies {names}: each point of the sweep is a run of its own")

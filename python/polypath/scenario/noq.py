@@ -1,4 +1,4 @@
-"""What a host whose stack is noq cannot have."""
+"""Settings that a host with the stack noq does not support."""
 
 from __future__ import annotations
 

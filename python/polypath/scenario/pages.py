@@ -1,4 +1,4 @@
-"""The objects of a web page: of a table in the scenario, of a CSV file, or of a HAR file (HTTP Archive 1.2)."""
+"""The objects of a web page: from a table in the scenario, a CSV file, or a HAR file (HTTP Archive 1.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a resolved scenario to the Plan: names become positions, text becomes SI numbers."""
+"""Conversion of a resolved scenario to the Plan: names become positions, text becomes SI numbers."""
 
 from __future__ import annotations
 

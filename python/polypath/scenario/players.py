@@ -1,4 +1,4 @@
-"""How a player of video chooses its next segment, one class a rule, and a name in the union below."""
+"""How a video player chooses its next segment: one class per rule, and a name in the union below."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What connections of QUIC cannot have, or what only they can."""
+"""Settings that QUIC connections do not support, or only they support."""
 
 from __future__ import annotations
 

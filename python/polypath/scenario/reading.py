@@ -1,4 +1,4 @@
-"""Reading a file that a person gave, with each way in which it can be unfit told apart."""
+"""Reading a person's file, with an error for each kind of failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filling in what a scenario leaves out: interfaces, addresses, transport settings, names, ends and ports.
+"""Filling in a scenario's defaults: interfaces, addresses, transport settings, names, ends and ports.
 
 The result is a scenario again, from which the plan follows by numbering alone.
 """

@@ -1,4 +1,4 @@
-"""The JSON Schema of scenarios, for editors, and what it says about a place in one."""
+"""The JSON Schema of scenarios, for editors, and its description of a place in one."""
 
 from __future__ import annotations
 

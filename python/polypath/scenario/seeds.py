@@ -1,4 +1,4 @@
-"""How many seeds a sweep takes at each place: a number, or as many as an interval needs.
+"""The number of seeds of a sweep at each place: a number, or as many as an interval needs.
 
 [vary]
 seeds = 10

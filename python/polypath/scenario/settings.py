@@ -1,4 +1,4 @@
-"""Settings of single values, as `--set link.path0.rate="10 Mbps"` and the axes of a sweep give them."""
+"""Settings of single values, as given by `--set link.path0.rate="10 Mbps"` and by the axes of a sweep."""
 
 from __future__ import annotations
 

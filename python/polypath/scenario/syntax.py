@@ -1,4 +1,4 @@
-"""What is wrong with a text that is no TOML, in our words."""
+"""Errors in a text that is not TOML, in Polypath's words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scenario's tables: as a file writes them, and with what stands for many written out.
+"""A scenario's tables: as written in a file, and with abbreviations expanded.
 
 A topology stands for its nodes and links, and a traffic matrix for its applications.
 """

@@ -1,4 +1,4 @@
-"""What runs in a scenario: applications, events, the record."""
+"""The traffic of a scenario: applications, events, the record."""
 
 from __future__ import annotations
 

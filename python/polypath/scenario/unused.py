@@ -1,4 +1,4 @@
-"""Settings and addresses that change nothing, because no application's transport knows them."""
+"""Settings and addresses without effect, because no application's transport has them."""
 
 from __future__ import annotations
 

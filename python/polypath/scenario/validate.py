@@ -1,4 +1,4 @@
-"""From data to a checked scenario, with every fault as a sentence at a path."""
+"""Converting data to a checked scenario, with every fault as a sentence at a path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways that a topology gives the connections between its hosts: their addresses, and what opens their subflows."""
+"""The paths that a topology gives the connections between its hosts: addresses, and what opens the subflows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links over the air: what a station sends with, and the channels that stations share (docs/wifi.md)."""
+"""Links over Wi-Fi: the settings of a station, and the channels that stations share (docs/wifi.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large a receive buffer must be: by the rule of thumb, and by search in an engine.
+"""The size of a receive buffer: by the rule of thumb, and by search in an engine.
 
 The search takes a connection's receive buffer as fixed, its send buffer as ample, and everything else as the scenario
 has it. It tries three sizes at a time, whatever the number of cores, so that the answer does not depend on that.

@@ -1,4 +1,4 @@
-"""Where the points of a sweep are computed: in this process, or on the cores of this machine.
+"""The executor of a sweep's points: this process, or the cores of this machine.
 
 An executor maps a function over items and gives each result with its item's index as soon as it is there. A cluster
 is another class with the same method. Results never depend on where an item was computed.

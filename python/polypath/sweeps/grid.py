@@ -100,7 +100,7 @@ def axes(scenario: Scenario, points: Sequence[Point] = ()) -> list[Axis]:
 
 
 def points(scenario: Scenario, seed: int | None = None, *, later: bool = False) -> list[Point]:
-    """Every point; one without values where the scenario varies nothing. `seed` takes the place of all others.
+    """Every point; one without values where the scenario varies nothing. `seed` replaces all others.
 
     Raises ScenarioError where values that are fine by themselves do not go together; with `later` their plan does, and
     `sweep.run` before anything runs.

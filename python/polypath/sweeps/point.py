@@ -1,4 +1,4 @@
-"""One point of a sweep, computed and, where a folder is given, written there whole or not at all."""
+"""One point of a sweep, computed and, if a folder is given, written there as a whole or not at all."""
 
 from __future__ import annotations
 

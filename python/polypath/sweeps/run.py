@@ -1,4 +1,4 @@
-"""Running sweeps: what is missing is computed, what is there is kept, and all of it becomes tables."""
+"""Running sweeps: missing points are computed, existing ones are kept, and all of them become tables."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def index(
 
 
 def begin(held: Folder, index: Mapping[str, Any]) -> None:
-    """Puts an index in the place of the one that is there; tables and figures of points that are not as they were go.
+    """Replaces the index; tables and figures of changed points are removed.
 
     Raises OutputError.
     """
@@ -91,7 +91,7 @@ def _done(index: Mapping[str, Any]) -> set[tuple[str, str]]:
 
 
 def write(held: Folder, index: Mapping[str, Any], points: pl.DataFrame, statistics: pl.DataFrame) -> None:
-    """Puts index and tables in the place of those that are there. Raises OutputError."""
+    """Replaces index and tables. Raises OutputError."""
     staged = held.stage()
     write_table(staged / layout.POINTS, points)
     write_table(staged / layout.STATISTICS, statistics)

@@ -1,1 +1,1 @@
-"""A twin: a scenario that does what a capture shows."""
+"""A twin: a scenario that reproduces a capture."""

@@ -1,4 +1,4 @@
-"""What waited in a path's queue at each moment: what had been put there and was not out yet."""
+"""The packets in a path's queue at each moment: those that had entered it and had not left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A twin where there is no capture: of what `iperf3 -J` printed, or of a log of `ss -ti`.
+"""A twin without a capture: from the output of `iperf3 -J`, or from a log of `ss -ti`.
 
 Rate: what was acknowledged while round trips show a queue. Delay: half of the least round trip. Queue: what the longest
 round trip adds to the least, where segments were sent again. Losses and a full queue are told apart by that alone, so
@@ -184,7 +184,7 @@ def make(file: File, connection: str | None, read: _Read) -> Made:
 
 
 def _written(network: Network, pattern: Pattern, told: Counted) -> tuple[str, Scenario, Choice]:
-    """With the sender's congestion control, or Linux's default in the place of one that no scenario can name."""
+    """With the sender's congestion control, or Linux's default if no scenario supports it."""
     said = {"profile": "not told; Linux's defaults", "receive_buffer": f"as {told.tool} tells it"}
     if told.congestion is not None:
         choice = Choice(told.congestion, None, told.receive_buffer)

@@ -1,4 +1,4 @@
-"""What sockets counted, as `iperf3 -J` and `ss -ti` tell it: samples of each connection, by path."""
+"""Counters of sockets from `iperf3 -J` and `ss -ti`: samples of each connection, by path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no packet tells, by trial: the twin is run and captured as the original was, and what comes closest is taken."""
+"""Properties found by trial: the twin is run and captured as the original was, and the closest one is taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the two hosts' stacks do, as far as a connection's packets tell: options of TCP, and how they acknowledge."""
+"""The behaviour of the two hosts' stacks, from a connection's packets: TCP options and acknowledgements."""
 
 from __future__ import annotations
 

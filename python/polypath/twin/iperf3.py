@@ -1,4 +1,4 @@
-"""What `iperf3 -J` tells of a test over TCP (iperf 3.12, src/iperf_api.c)."""
+"""Data of a TCP test from `iperf3 -J` (iperf 3.12, src/iperf_api.c)."""
 
 from __future__ import annotations
 

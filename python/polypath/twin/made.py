@@ -1,4 +1,4 @@
-"""A twin of a captured connection: the scenario, where it comes from, and how close it is."""
+"""A twin of a captured connection: the scenario, its origin, and its distance from the capture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates that move: from when on a link sends at another rate, as far as queues show it."""
+"""Changing rates: the times from which a link sends at another rate, as far as queues show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The network of one captured connection: its paths, each with what the capture tells of it."""
+"""The network of one captured connection: its paths, each with the data of the capture."""
 
 from __future__ import annotations
 

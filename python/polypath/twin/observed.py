@@ -1,4 +1,4 @@
-"""What a capture shows of each direction of each path: what was sent, what arrived, and how long it queued."""
+"""Observations of each direction of each path in a capture: packets sent, packets arrived, and queueing times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an application asked of its connection, as far as its segments tell: turns of either side."""
+"""The requests of an application to its connection, from its segments: turns of either side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of each request went, from captures at both ends: parts that add up to its delay.
+"""The time of each request, from captures at both ends: parts that add up to its delay.
 
 The answer is complete with the arrival of one segment, the last. What came before it on its way, and how it came
 itself, is the request's time.

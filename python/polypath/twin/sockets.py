@@ -1,4 +1,4 @@
-"""What a log of `ss -ti` tells of a connection over TCP or Multipath TCP (iproute2, misc/ss.c).
+"""Data of a connection over TCP or Multipath TCP from a log of `ss -ti` (iproute2, misc/ss.c).
 
 A log is the output of `ss -ti` again and again, each with the time in seconds since 1970 before it, as of
 `while sleep 0.1; do date +%s.%N; ss -tinH dst SERVER; done`. One output without a time tells totals alone.

@@ -1,4 +1,4 @@
-"""A twin as a scenario's text, with where each value comes from beside it."""
+"""A twin as a scenario's text, with the origin of each value beside it."""
 
 from __future__ import annotations
 

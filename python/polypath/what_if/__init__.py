@@ -1,1 +1,1 @@
-"""What would help a connection: settings tried on a scenario, and ranked by what is asked for."""
+"""Changes that may help a connection: settings tried on a scenario, and ranked by a goal."""

@@ -1,4 +1,4 @@
-"""What is tried: settings of one connection that a person at an end, or in between, could change."""
+"""The candidates: settings of one connection that a person at an end, or in between, could change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of a scenario that are known within an interval, which a comment beside each tells, as twins have them.
+"""Values of a scenario that are known within an interval, stated in a comment beside each, as in twins.
 
 delay = "9 ms"  # one way, half of the least round trip; 8.8 to 9.2 ms
 """

@@ -1,4 +1,4 @@
-"""Candidates ranked by a goal: each paired with the scenario as it is, over seeds and the values' intervals."""
+"""Candidates ranked by a goal: each is paired with the unchanged scenario, over seeds and the values' intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine: a Plan on a real Linux stack, in virtual time, without root's rights."""
+"""The engine: a Plan on a real Linux stack, in virtual time, without root."""
 
 from __future__ import annotations
 

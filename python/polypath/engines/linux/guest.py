@@ -1,4 +1,4 @@
-"""Booting the guest: its kernel, its folder, its process without root's rights."""
+"""Booting the guest: its kernel, its folder, its process without root."""
 
 from __future__ import annotations
 

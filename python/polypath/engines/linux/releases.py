@@ -1,4 +1,4 @@
-"""What older kernels than the one that the recipe was written for can be told."""
+"""Options of kernels that are older than the recipe's."""
 
 from __future__ import annotations
 

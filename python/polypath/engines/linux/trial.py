@@ -1,4 +1,4 @@
-"""What a kernel must do before runs take it: bring data over two paths, by each scheduler, the same way twice."""
+"""The trial of a kernel before runs use it: data over two paths, with each scheduler, the same way twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine: a Plan on the machine's own kernel, in real time, in namespaces of its own."""
+"""The engine: a Plan on this computer's kernel, in real time, in separate namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machine's kernel has, asked of it in namespaces that are gone again at once."""
+"""The features of this computer's kernel, tested in short-lived namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wires where the kernel has no netem: everything between the hosts is the simulator's network, in real time."""
+"""Wires without netem: everything between the hosts is the simulator's network, in real time."""
 
 from __future__ import annotations
 

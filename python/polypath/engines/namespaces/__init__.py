@@ -1,1 +1,1 @@
-"""A Plan on a Linux stack: what the engines share that lay its network out of namespaces, on whichever kernel."""
+"""A Plan on a Linux stack: the common part of the engines that build its network from namespaces."""

@@ -1,4 +1,6 @@
-"""Programs of the machine on a run's hosts: what the run's folder needs for them, and what they leave."""
+"""Programs from this computer on a run's hosts: the files that they need in the run's folder, and those that they
+leave.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Applications that iperf3 plays in place of the project's own programs."""
+"""Applications that iperf3 runs instead of Polypath's own programs."""
 
 from __future__ import annotations
 

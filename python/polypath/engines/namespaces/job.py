@@ -1,4 +1,4 @@
-"""The run itself as a job file for the guest: what starts when, and what changes when."""
+"""The run as a job file for the guest: what starts and changes at which time."""
 
 from __future__ import annotations
 

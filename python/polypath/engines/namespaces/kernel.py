@@ -1,4 +1,4 @@
-"""What a kernel can be told of a stack."""
+"""The settings of a stack that a kernel accepts."""
 
 from __future__ import annotations
 

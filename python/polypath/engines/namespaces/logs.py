@@ -1,4 +1,4 @@
-"""What the guest's programs wrote, line by line, as Python values."""
+"""The output of the guest's programs, line by line, as Python values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Path managers as endpoints and limits of `ip mptcp`, or as our own in user space."""
+"""Path managers as endpoints and limits of `ip mptcp`, or as Polypath's own in user space."""
 
 from __future__ import annotations
 

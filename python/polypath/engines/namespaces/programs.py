@@ -1,4 +1,4 @@
-"""The small C programs that do a run's work inside, and the commands that they need around them."""
+"""The small C programs of a run, and the commands that they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's folder and its process: made, followed, ended, and gone afterwards."""
+"""A run's folder and its process: made, followed, ended and removed."""
 
 from __future__ import annotations
 

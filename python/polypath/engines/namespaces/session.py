@@ -1,4 +1,4 @@
-"""A network that stays up and does one thing after the other, as a person asks for it."""
+"""A network that stays up and executes one command after the other."""
 
 from __future__ import annotations
 

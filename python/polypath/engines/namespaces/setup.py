@@ -1,4 +1,4 @@
-"""The script that lays a Plan's network in the guest: namespaces, links, addresses, routes, settings of each stack."""
+"""The script that builds a Plan's network in the guest: namespaces, links, addresses, routes, stack settings."""
 
 from __future__ import annotations
 

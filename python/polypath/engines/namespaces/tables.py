@@ -1,4 +1,4 @@
-"""From what the guest wrote to the tables of a Recording.
+"""Conversion of the guest's output to the tables of a Recording.
 
 Linux does not tell everything that the simulator knows: reinjected and out-of-order bytes of a subflow and what waits
 for reassembly are null.

@@ -1,4 +1,4 @@
-"""From a Plan to the files of a run."""
+"""Conversion of a Plan to the files of a run."""
 
 from __future__ import annotations
 

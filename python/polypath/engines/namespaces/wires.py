@@ -1,4 +1,4 @@
-"""What carries packets between the hosts' interfaces."""
+"""The wires between the hosts' interfaces."""
 
 from __future__ import annotations
 

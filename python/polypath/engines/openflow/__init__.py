@@ -1,4 +1,4 @@
-"""An os-ken application as the controller of a simulated network: a process of its own, in simulated time."""
+"""An os-ken application as the controller of a simulated network, in a separate process and in simulated time."""
 
 from polypath.engines.openflow.program import Program
 

@@ -1,4 +1,4 @@
-"""Which topology is meant, as `mn --topo` takes it: "tree,depth=2,fanout=3"."""
+"""The requested topology, as for `mn --topo`: "tree,depth=2,fanout=3"."""
 
 from __future__ import annotations
 

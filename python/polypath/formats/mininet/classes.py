@@ -1,4 +1,4 @@
-"""Classes that a topology names for its nodes and links: what each is in a scenario, or why there is no such thing."""
+"""Classes that a topology names for its nodes and links: their form in a scenario, or the reason why they have none."""
 
 from __future__ import annotations
 

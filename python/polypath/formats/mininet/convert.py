@@ -1,4 +1,4 @@
-"""From a topology class's graph to a scenario."""
+"""Conversion of a topology class's graph to a scenario."""
 
 from __future__ import annotations
 

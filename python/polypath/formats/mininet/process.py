@@ -1,4 +1,4 @@
-"""Running a topology class in a process of its own, within limits of time and memory."""
+"""Running a topology class in a separate process, within limits of time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each type of experiment runs: one function a type, registered in `TRAFFIC`."""
+"""The traffic of each type of experiment: one function per type, registered in `TRAFFIC`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From minitopo's two files to a scenario."""
+"""Conversion of minitopo's two files to a scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The syntax of both files: one `key:value` a line, no blanks around the colon; `#` in the first column comments.
+"""The syntax of both files: one `key:value` per line, no blanks around the colon, and comments with `#` in the first
+column.
 
 Blanks around the line do not count.
 """

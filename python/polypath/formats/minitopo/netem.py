@@ -1,4 +1,4 @@
-"""The arguments of `tc qdisc change .. netem`, as far as a scenario has their like (man tc-netem)."""
+"""The arguments of `tc qdisc change .. netem`, as far as a scenario supports them (man tc-netem)."""
 
 from __future__ import annotations
 

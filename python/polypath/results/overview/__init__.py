@@ -1,4 +1,4 @@
-"""Where the nodes of a large network are drawn: in bounded size, hosts at their switch, without words at each link.
+"""The places of the nodes of a large network: in bounded size, hosts at their switch, without labels at each link.
 
 An arrangement is a function that places a network or gives None where it does not suit it; the first that does is
 taken. Places are in inches.

@@ -1,4 +1,4 @@
-"""Any other network: columns by distance from the nodes that open connections, as small ones have them."""
+"""Any other network: columns by distance from the nodes that open connections, as for small ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network as arrangements see it, and what they make of it."""
+"""A network as arrangements see it, and their result."""
 
 from __future__ import annotations
 

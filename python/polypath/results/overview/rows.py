@@ -1,4 +1,4 @@
-"""Networks of tiers, such as fat-trees, VL2 and BCube: a row for each, hosts at the bottom."""
+"""Networks of tiers, such as fat-trees, VL2 and BCube: a row per tier, hosts at the bottom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all topologies have in common: links alike, nodes and links with names that follow from the size."""
+"""The common part of all topologies: equal links, and names of nodes and links that follow from the size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One long way over several bottlenecks, and at each of them a pair of hosts of its own."""
+"""One long path over several bottlenecks, each with a separate pair of hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guest's kernel: where it is kept, how it is built, whether one is there."""
+"""The guest's kernel: its place, its build, and its state."""
 
 from polypath.engines.linux.kernel.cache import Installed, KernelError, chosen, find
 from polypath.engines.linux.kernel.make import build, supported

@@ -1,4 +1,4 @@
-"""Built kernels in the user's cache, and the recipe that tells whether one is up to date."""
+"""Built kernels in the user's cache, and the recipe that shows whether one is up to date."""
 
 from __future__ import annotations
 

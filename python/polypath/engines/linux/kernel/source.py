@@ -1,4 +1,4 @@
-"""The kernel's source: fetched as a pinned package by apt, or taken from where the person says."""
+"""The kernel's source: a pinned package fetched by apt, or the user's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A built kernel as a Python package of its own, `polypath_linux`, under the kernel's licence."""
+"""A built kernel as a separate Python package, `polypath_linux`, under the kernel's licence."""
 
 from __future__ import annotations
 

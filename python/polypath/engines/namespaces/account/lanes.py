@@ -1,4 +1,4 @@
-"""Subflows, for an account of what held them."""
+"""Subflows, for an account of their limits."""
 
 from __future__ import annotations
 

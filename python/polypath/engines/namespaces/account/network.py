@@ -1,4 +1,4 @@
-"""The links of a run, for an account of it: what each could carry, what it carried, and when it was down."""
+"""The links of a run, for an account: capacity, use and downtime of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which controllers a file names, found in its text: what would start them is not run."""
+"""The controllers that a file names, found in its text. Nothing that starts them is run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where in the file something happens, and what of it cannot be represented."""
+"""The place of an event in the file, and parts that cannot be represented."""
 
 from __future__ import annotations
 

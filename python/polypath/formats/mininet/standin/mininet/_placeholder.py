@@ -1,4 +1,4 @@
-"""What stands for the parts of Mininet that a topology may name but an import does not run."""
+"""Placeholders for parts of Mininet that a topology may name but an import does not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a topology class: a request comes on standard input, the answer goes to standard output, both JSON."""
+"""Runs a topology class: the request is on standard input, the answer on standard output, both as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mininet.link: the classes that links and their interfaces are of. None is ever made."""
+"""mininet.link: the classes of links and their interfaces. None is ever instantiated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mininet.log: says nothing."""
+"""mininet.log: prints nothing."""
 
 from __future__ import annotations
 

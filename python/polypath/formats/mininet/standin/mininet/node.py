@@ -1,4 +1,4 @@
-"""mininet.node: the classes that nodes and controllers are of. None is ever made."""
+"""mininet.node: the classes of nodes and controllers. None is ever instantiated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mininet.topo: the graph that a topology class builds, and the topologies that `mn` has by name."""
+"""mininet.topo: the graph that a topology class builds, and the named topologies of `mn`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mininet.util: what topologies use of it."""
+"""mininet.util: the functions that topologies use."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 usage: python -m assurance.beside [--count N] [--first K] [--kept FOLDER] [--out PAGE]
 
 It continues where it stopped if the program and the kernel are the same. The exit code is 1 for a failed run, for
-other bytes, and for times that differ by more than chance, unless known.toml has the cause.
+other bytes, and for times that differ by more than chance. A cause in known.toml makes it 0.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ swept = polypath.sweep("scenario.toml", {"defaults.scheduler": ["default", "bles
 polypath.compare(swept, by="defaults.scheduler")               # differences within seeds, with intervals
 polypath.load("results")                                       # what was written
 polypath.from_pcap("client.pcapng")                            # a capture of real traffic
+
+Errors are PolypathError; each names its place and what to do.
 """
 
 from __future__ import annotations

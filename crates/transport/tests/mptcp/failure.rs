@@ -7,7 +7,7 @@
 //! | one subflow's reset leaves the connection alone | `a_reset_subflow_hands_its_data_over`, `a_reset_subflow_gives_its_room_back`, `mp_tcprst_says_why` |
 //! | the last subflow's end is the connection's, but see [`crate::last_subflow`] | `the_death_of_every_path_ends_the_connection`, `the_reset_of_the_only_subflow_ends_the_connection` |
 //! | MP_FASTCLOSE by reset and by ACK | `abort_closes_every_subflow_with_the_peers_key`, `a_fastclose_with_a_wrong_key_closes_one_subflow`, `a_fastclose_on_an_ack_ends_the_connection` |
-//! | the window must not hang on a dead path | `a_window_update_lost_on_a_dead_path_is_asked_for` |
+//! | the window must not depend on a dead path | `a_window_update_lost_on_a_dead_path_is_asked_for` |
 //! | nor must the end of a side that only received | `a_receiver_ends_although_its_fastest_path_died` |
 
 use polypath_transport::{Buffer, CloseReason, Config, EventKind, Limits, Mib, Profile, Purpose};

@@ -1,13 +1,13 @@
 """Polypath, a multipath transport lab.
 
-run = polypath.run("scenario.toml", seed=3, out="results")     # or a lab: "aggregation/mptcp"
-run["iperf"].goodput_mbps                                      # a connection, by the name of its application
-run["iperf"].subflows.to_polars()                              # its subflows, as a polars DataFrame
-run.plot.rate()                                                # matplotlib's axes
-swept = polypath.sweep("scenario.toml", {"defaults.scheduler": ["default", "blest"]}, seeds=10)
-polypath.compare(swept, by="defaults.scheduler")               # differences within seeds, with intervals
-polypath.load("results")                                       # what was written
-polypath.from_pcap("client.pcapng")                            # a capture of real traffic
+    run = polypath.run("scenario.toml", seed=3, out="results")     # or a lab: "aggregation/mptcp"
+    run["iperf"].goodput_mbps                                      # a connection, by the name of its application
+    run["iperf"].subflows.to_polars()                              # its subflows, as a polars DataFrame
+    run.plot.rate()                                                # matplotlib's axes
+    swept = polypath.sweep("scenario.toml", {"defaults.scheduler": ["default", "blest"]}, seeds=10)
+    polypath.compare(swept, by="defaults.scheduler")               # differences within seeds, with intervals
+    polypath.load("results")                                       # what was written
+    polypath.from_pcap("client.pcapng")                            # a capture of real traffic
 
 Errors are PolypathError; each names its place and what to do.
 """

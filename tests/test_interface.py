@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -56,6 +57,7 @@ def test_a_run_of_a_file_has_figures_by_application(file: Path) -> None:
     assert run.connections.to_polars()["name"].to_list() == ["file"]
     assert of.rate.columns == ["t_s", "mbps"]
     assert of.account is None
+    assert re.fullmatch(r"<small: engine sim, seed 3, [\d.]+ s, \d+ rows>", repr(run))
 
 
 def test_a_lab_is_run_by_its_name() -> None:

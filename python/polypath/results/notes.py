@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Final
 
 from polypath.results import Recording, client_addresses, metrics, outstanding, pages, video
 from polypath.results.metrics import SECOND
@@ -101,6 +102,10 @@ def _both_ways(recording: Recording, connection: metrics.Connection) -> Iterator
         yield f"{way.bytes:,} B to the {way.receiver}" + ("" if rate is None else f" at {rate / 1e6:.2f} Mbps")
 
 
+#: With fewer requests their 95th percentile lies between the two longest, and says nothing that the longest does not.
+_FEWEST_FOR_P95: Final = 20
+
+
 def _delays(recording: Recording, connection: metrics.Connection) -> Iterator[str]:
     known = metrics.Delays.of(metrics.delays(recording, connection))
     if not known.sent:
@@ -110,7 +115,8 @@ def _delays(recording: Recording, connection: metrics.Connection) -> Iterator[st
     yield counted(known.sent, "message" if messages else "request")
     if known.answered:
         yield f"delay median {_delay(known, 0.5, lost)}"
-        yield f"95th percentile {_delay(known, 0.95, lost)}"
+        if known.sent >= _FEWEST_FOR_P95:
+            yield f"95th percentile {_delay(known, 0.95, lost)}"
         if not known.unanswered:
             yield f"longest {_delay(known, 1.0, lost)}"
     if known.unanswered:

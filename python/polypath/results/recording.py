@@ -98,6 +98,11 @@ class Recording:
     #: What was run; None where it is not known, as of a capture.
     scenario: Written | None = None
 
+    def __repr__(self) -> str:
+        made = self.metadata
+        rows = sum(table.height for table in self.tables.values())
+        return f"<{made.scenario}: engine {made.engine}, seed {made.seed}, {made.end_ns / 1e9:g} s, {rows} rows>"
+
     def __getitem__(self, name: str) -> ConnectionFigures:
         """The connection of the application of that name. Raises UnknownName."""
         found: ConnectionFigures = _connections().named(self, name)

@@ -105,6 +105,20 @@ def test_settings_apply_in_order_and_leave_the_original(scenario: Scenario) -> N
     assert scenario.with_settings([]) == scenario
 
 
+def test_one_more_event_or_application_is_given_whole(scenario: Scenario) -> None:
+    more = [
+        'event.2={at="1 s", link="path1", up=false}',
+        'application.2={name="back", kind="bulk", duration="1 s", client="client", server="server"}',
+    ]
+    plan = scenario.with_settings(more).plan().data
+    assert [event["at_ns"] for event in plan["events"]][:1] == [1_000_000_000]
+    assert len(plan["events"]) == len(scenario.plan().data["events"]) + 1
+    assert plan["applications"][1]["name"] == "back"
+    assert not any(event["at_ns"] == 1_000_000_000 for event in scenario.plan().data["events"])
+    with pytest.raises(ScenarioError, match="there is no event 3; they are counted from 1 to 1"):
+        scenario.with_settings(['event.3={at="1 s", link="path1", up=false}'])
+
+
 def test_the_setting_at_fault_is_named_among_several(scenario: Scenario) -> None:
     with pytest.raises(ScenarioError) as caught:
         scenario.with_settings(["seed=3", "link.path0.rate=0 bps", "duration=4 s"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from aioquic.buffer import Buffer
+from aioquic._buffer import Buffer
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 from aioquic.quic.packet import QuicProtocolVersion, encode_quic_retry, pull_quic_header
@@ -48,7 +48,7 @@ def _frame(at: int, source: tuple[str, int], destination: tuple[str, int], data:
     udp = struct.pack(">HHHH", source[1], destination[1], 8 + len(data), 0) + data
     ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + packed(source[0]) + packed(destination[0])
     whole = bytes(12) + b"\x08\x00" + ip + udp
-    return Frame(time_ns=at, interface=0, inbound=None, data=whole, length=len(whole))
+    return Frame(time_ns=at, interface="client:eth0", inbound=False, data=whole, length=len(whole))
 
 
 def conversed(into: Path, versions: tuple[int, int], *, retry: bool = False) -> list[Path]:
@@ -73,24 +73,22 @@ def conversed(into: Path, versions: tuple[int, int], *, retry: bool = False) -> 
                 header = pull_quic_header(Buffer(data=data), host_cid_length=8)
                 if retry:
                     retry = False
-                    again = encode_quic_retry(
-                        header.version, b"retrying", header.source_cid, header.destination_cid, b"token"
-                    )
+                    again = encode_quic_retry(V2, b"retrying", header.source_cid, header.destination_cid, b"token")
                     original = header.destination_cid
                     now += 2 * WAY_NS
                     seen.append(_frame(now, SERVER, CLIENT, again))
                     client.receive_datagram(again, SERVER, now=now / 1e9)
                     continue
-                of_retry = {"retry_source_connection_id": b"retrying"} if header.token else {}
-                destination = original if header.token else header.destination_cid
                 server = QuicConnection(
-                    configuration=offered, original_destination_connection_id=destination, **of_retry
+                    configuration=offered,
+                    original_destination_connection_id=original if header.token else header.destination_cid,
+                    retry_source_connection_id=b"retrying" if header.token else None,
                 )
             server.receive_datagram(data, CLIENT, now=(now + WAY_NS) / 1e9)
         if server is None:
             continue
         now += 2 * WAY_NS
-        if client._handshake_confirmed and not sent:  # noqa: SLF001, no event tells
+        if client._handshake_confirmed and not sent:
             sent = True
             server.send_stream_data(server.get_next_available_stream_id(), bytes(SIZE), end_stream=True)
             server.request_key_update()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -53,3 +54,18 @@ Application = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print what summary.json holds instead of tables.")]
 AsIperf3 = Annotated[bool, typer.Option("--iperf3", help="Print a transfer as `iperf3 -J` does instead of tables.")]
 OutFile = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write there instead of printing.")]
+KeyLogs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--keys",
+        metavar="FILE",
+        show_default=False,
+        help="A key log of TLS, to open packets of QUIC (repeatable); left out, the one that SSLKEYLOGFILE names.",
+    ),
+]
+
+
+def key_logs(named: list[Path] | None) -> list[Path]:
+    """Those that were named, or the one that programs on this machine write, if there is one."""
+    file = Path(os.environ.get("SSLKEYLOGFILE", ""))
+    return named or ([file] if file.is_file() else [])

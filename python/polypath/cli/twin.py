@@ -11,7 +11,7 @@ import typer
 from polypath.cli import progress
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import DONE
-from polypath.cli.options import OutFile
+from polypath.cli.options import KeyLogs, OutFile, key_logs
 from polypath.cli.write import require_new, require_not_read, write
 from polypath.twin.made import Twin, make
 
@@ -32,13 +32,17 @@ def twin(
             help="The connection, as `polypath trace` names it or by its place there, from 1. Left out: of most bytes.",
         ),
     ] = None,
+    keys: KeyLogs = None,
     out_file: OutFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print values, intervals and the scenario as JSON.")] = False,
 ) -> int:
     """Make a scenario that does what a capture shows.
 
-    Each path's rate, delay, queue and random loss come from the packets, each with an interval; congestion control and
-    scheduler from trials, in which the twin is run and captured as the original was. A table shows how close it came.
+    Each path's rate, delay, jitter, queue and random loss come from the packets, each with an interval; congestion
+    control and scheduler from trials, in which the twin is run and captured as the original was. A table shows how
+    close it came.
+
+    TCP, Multipath TCP, and QUIC whose secrets are in the capture or in a key log.
 
     Without a capture, what `iperf3 -J` printed or a log of `ss -ti` tells less: intervals are wider, and notes say what
     a capture would tell.
@@ -46,11 +50,12 @@ def twin(
     Examples: `polypath twin client.pcapng --out twin.toml`, `polypath twin client.pcapng server.pcapng --json`,
     `polypath twin iperf.json --out twin.toml`.
     """
+    logs = key_logs(keys)
     if out_file is not None:
-        require_not_read(out_file, *files)
+        require_not_read(out_file, *files, *logs)
         require_new(out_file)
     with progress.runs("twin") as told:
-        made = make(files, connection, told)
+        made = make(files, connection, told, logs)
     for note in made.notes:
         warn(note)
     if out_file is not None:

@@ -106,7 +106,7 @@ RUST = {
     "polypath-web": {"polypath-figures", "polypath-lab"},
     "polypath-module": {"polypath-python"},
     "polypath-example": {"polypath-settings", "polypath-net", "polypath-transport", "polypath-python"},
-    "polypath-interop": {"polypath-wire", "polypath-transport", "polypath-noq"},
+    "polypath-interop": {"polypath-wire", "polypath-transport", "polypath-noq", "polypath-capture"},
     "polypath-packetdrill": {"polypath-wire", "polypath-transport"},
 }
 

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from polypath import Scenario, run
-from polypath.twin.estimate import Value
 from polypath.twin.made import Twin, make
+from polypath.twin.value import Value
 
 from . import drawn as drawing
 from .drawn import Drawn, drawn
@@ -35,7 +35,7 @@ class Figure:
         off = abs(self.found - self.true)
         if self.name == "loss":
             return self.true / 1.5 <= self.found <= self.true * 1.5
-        return off <= max(BOUNDS[self.name] * self.true, 0.001 if self.name == "delay" else 0.0)
+        return off <= max(BOUNDS[self.name] * self.true, LEAST_S.get(self.name, 0.0))
 
     @property
     def is_held(self) -> bool:
@@ -43,8 +43,10 @@ class Figure:
         return self.low <= self.true <= self.high
 
 
-#: How far a figure may be off, as a part of it; a delay 1 ms, too; loss by a factor of 1.5.
-BOUNDS = {"rate": 0.05, "delay": 0.05, "queue": 0.25, "goodput": 0.10, "RTT": 0.15, "loss": 0.5}
+#: How far a figure may be off, as a part of it; loss by a factor of 1.5.
+BOUNDS = {"rate": 0.05, "delay": 0.05, "jitter": 0.25, "queue": 0.25, "goodput": 0.10, "RTT": 0.15, "loss": 0.5}
+#: Or in seconds.
+LEAST_S = {"delay": 0.001, "jitter": 0.0002}
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class Compared:
     true_congestion: str = ""
     #: Queues that the twin leaves open, because nothing showed them overflow.
     open_queues: int = 0
+    #: Delays that vary, of which it does not tell.
+    open_jitters: int = 0
 
     def json(self) -> str:
         """A line."""
@@ -81,15 +85,18 @@ def compared(number: int) -> Compared:
         folder = Path(held)
         run(Scenario.parse(part.text, "drawn.toml"), engine=part.engine, captures="hosts", directory=folder)
         made = make([folder / f"{host}.pcapng" for host in part.captured])
+    figures = list(_figures(part, made))
     return Compared(
         number=number,
         engine=part.engine,
         transport=part.transport,
         work=part.work,
         ends=len(part.captured),
-        figures=list(_figures(part, made)),
+        figures=figures,
         congestion=made.trial.choice.congestion,
         true_congestion=part.congestion,
+        open_jitters=sum(path.jitter_s > 0 for path in part.paths)
+        - sum(each.name == "jitter" and each.true > 0 for each in figures),
         open_queues=sum(path.estimate.queue_bytes is None for path in made.network.paths),
     )
 
@@ -102,6 +109,7 @@ def _figures(part: Drawn, made: Twin) -> Iterator[Figure]:
             continue
         told = path.estimate
         values = [("rate", true.rate_bps, told.rate_bps), ("delay", true.delay_s, told.delay_s)]
+        values += [("jitter", true.jitter_s, told.jitter_s)]
         values += [("queue", float(true.queue_bytes), told.queue_bytes)]
         if told.random >= LOSSES and true.loss:
             values += [("loss", true.loss, told.loss)]

@@ -22,6 +22,8 @@ class Path:
     queue_bytes: int
     #: Random loss, of a packet in either direction.
     loss: float
+    #: The standard deviation of the delay.
+    jitter_s: float
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,15 @@ def _log_uniform(random: Random, low: float, high: float) -> float:
     return math.exp(random.uniform(math.log(low), math.log(high)))
 
 
-def _path(random: Random, name: str) -> Path:
+def _path(random: Random, name: str, number: int) -> Path:
     rate = round(_log_uniform(random, 2, 60), 1) * 1e6
     delay = round(_log_uniform(random, 4, 80)) / 1e3
     packets = max(12, round(rate * _log_uniform(random, 0.03, 0.3) / 8 / FRAME))
     loss = random.choice((0.0, 0.0, round(_log_uniform(random, 0.02, 1), 2) / 100))
-    return Path(name, rate, delay, packets * FRAME, loss)
+    # Drawn by itself, so that the rest of a number stays as it is.
+    other = Random(f"twins {number} {name} jitter")
+    jitter = round(_log_uniform(other, 0.2, 3), 1) / 1e3
+    return Path(name, rate, delay, packets * FRAME, loss, min(jitter, delay / 5) if other.random() < 1 / 3 else 0.0)
 
 
 def drawn(number: int) -> Drawn:
@@ -64,7 +69,7 @@ def drawn(number: int) -> Drawn:
     work = random.choice(("bulk", "bulk", "requests"))
     captured = random.choice((("client",), ("server",), ("client", "server")))
     names = ("path0", "path1") if transport == "mptcp" else ("path0",)
-    paths = tuple(_path(random, name) for name in names)
+    paths = tuple(_path(random, name, number) for name in names)
     among = ("cubic", "cubic", "reno", "lia") if (transport, engine) == ("mptcp", "sim") else ("cubic", "reno")
     congestion = random.choice(among)
     lines = [f'name = "twin-{number}"', f"seed = {number}", f'duration = "{SECONDS} s"', "[defaults]"]
@@ -88,6 +93,7 @@ def drawn(number: int) -> Drawn:
         ]
         lines += [f'delay = "{path.delay_s * 1e3:g} ms"', f'queue = "{path.queue_bytes // FRAME} packets"']
         lines += [f'loss = "{path.loss * 100:g} %"'] if path.loss else []
+        lines += [f'jitter = "{path.jitter_s * 1e3:g} ms"'] if path.jitter_s else []
     lines += [
         "[link.server]",
         'ends = ["r", "server"]',

@@ -23,6 +23,8 @@ ENGINE: Final = "capture"
 _MOST_NAMES: Final = 4
 #: Tables of what happened at a time.
 _BY_TIME: Final = frozenset({"connections", "events", "sack_blocks", "segments", "subflows"})
+#: Those that name a row of the segments.
+_OF_SEGMENTS: Final = frozenset({"headers", "packets"})
 
 
 class CaptureError(PolypathError, ValueError):
@@ -88,14 +90,16 @@ def _key_log(files: Sequence[Path | str]) -> str:
 
 
 def _in_order(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """By time: connections are sampled one by one. Headers go with their segments."""
+    """By time: connections are sampled one by one. What goes with segments stays with them."""
     found = {
         name: table.sort("time_ns", maintain_order=True) if name in _BY_TIME else table
         for name, table in tables.items()
     }
-    if "headers" in found:
-        moved = tables["segments"].with_row_index("segment").sort("time_ns", maintain_order=True)["segment"]
-        found["headers"] = found["headers"][moved].with_columns(segment=pl.int_range(len(moved), dtype=pl.UInt32))
+    moved = tables["segments"].with_row_index("before").sort("time_ns", maintain_order=True).select("before")
+    moved = moved.with_row_index("segment")
+    for name in _OF_SEGMENTS.intersection(found):
+        there = found[name].rename({"segment": "before"}).join(moved, on="before").sort("segment")
+        found[name] = there.select(found[name].columns)
     return found
 
 

@@ -167,10 +167,12 @@ def test_a_cut_capture_says_what_it_lacks(ran: Callable[..., Ran], tmp_path: Pat
     assert metrics.connections(traced.recording)
 
 
-def test_a_twin_is_made_of_tcp(ran: Callable[..., Ran]) -> None:
+def test_a_twin_of_what_is_sealed_needs_its_secrets(ran: Callable[..., Ran], tmp_path: Path) -> None:
     _, into = ran()
-    with pytest.raises(CaptureError, match="over QUIC, and a twin is made of TCP"):
-        make([into / "phone.pcapng"])
+    bare = sealed(into / "server.pcapng", tmp_path / "sealed.pcapng")
+    with pytest.raises(CaptureError, match=r"5001 QUIC is sealed: a twin needs its secrets.*--keys"):
+        make([bare])
+    assert make([bare], keys=[into / "keys.log"]).text == make([into / "server.pcapng"]).text
 
 
 def test_a_key_log_that_is_missing_is_named(ran: Callable[..., Ran], tmp_path: Path) -> None:

@@ -21,9 +21,7 @@ def test_the_table_has_goodput_share_rtt_and_rate(polypath: Any, engine: Any, sc
     assert rows["iperf"] == "iperf mptcp 12.00 ▅█"
     assert rows["10.0.0.1:1000"] == "10.0.0.1:1000 → 10.1.0.1:5001 eth0 8.00 66.7% 50.0 2.33% ▃▇"
     assert rows["[fd00::1]:1001"] == "[fd00::1]:1001 → [fd01::1]:5001, backup eth1 4.00 33.3% 0.00% ▃▃"
-    assert rows["msg:"].startswith(
-        "msg: 3 requests, delay median 55.0 ms, 1 unanswered (33%)"
-    )
+    assert rows["msg:"].startswith("msg: 3 requests, delay median 55.0 ms, 1 unanswered (33%)")
 
 
 def test_without_out_nothing_is_written(

@@ -21,6 +21,7 @@ rate = "{rate}"
 delay = "{delay}"
 queue = "{queue}"
 loss = "{loss}"
+jitter = "{jitter}"
 [link.server]
 ends = ["r", "server"]
 [[application]]
@@ -36,6 +37,7 @@ USUAL = {
     "delay": "15 ms",
     "queue": "40 packets",
     "loss": "0 %",
+    "jitter": "0 ms",
     "transport": "tcp",
     "work": 'kind = "bulk"\nreverse = true\nduration = "6 s"',
 }

@@ -74,7 +74,7 @@ pub fn quic_frames(bytes: &[u8]) {
         let space = (level, u64::from(what & 1), usize::from(what >> 1 & 1));
         connection.frames(
             space,
-            usize::from(what & 1),
+            (usize::from(what & 1), piece.len()),
             header,
             piece,
             time as i64,

@@ -45,6 +45,7 @@ use survey::Survey;
 
 pub use error::Error;
 pub use notes::Told;
+pub use quic::keys as quic_keys;
 
 /// What is wanted of a trace.
 #[derive(Clone, Debug, Default)]

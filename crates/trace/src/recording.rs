@@ -176,6 +176,21 @@ tables! {
             /// The others, and the frames.
             options: Text,
         }
+        /// What a capture tells of a packet of QUIC besides.
+        packets: PacketTable of PacketRow [optional] {
+            /// The row in `segments`, from 0.
+            segment: u32,
+            /// Whose packet numbers it has (RFC 10069 section 2.3).
+            path: u64,
+            /// With its header and its tag.
+            bytes: u32,
+            /// When the first acknowledgement of it passed.
+            acked_ns: Option<i64>,
+            /// For how long the peer says that it had it by then; absent: it is not the largest that this acknowledgement names.
+            ack_delay_ns: Option<i64>,
+            /// One that was sent three later was acknowledged before (RFC 9002 section 6.1.1).
+            lost: bool,
+        }
         /// An application's connection, totals.
         connection_ends: ConnectionEndTable of ConnectionEndRow {
             application: u32,

@@ -119,12 +119,13 @@ fn event(detail: &'static str) -> EventRow {
 }
 
 /// Tables that are not there without rows.
-const OPTIONAL: [&str; 11] = [
+const OPTIONAL: [&str; 12] = [
     "account",
     "chunks",
     "objects",
     "sack_blocks",
     "headers",
+    "packets",
     "datagram_samples",
     "switches",
     "switch_ends",

@@ -17,7 +17,7 @@ from polypath import engines, remedies
 from polypath.cli import complete, one_run, progress
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
-from polypath.cli.options import Runs, Seed, Settings
+from polypath.cli.options import KeyLogs, Runs, Seed, Settings, key_logs
 from polypath.engines import Options
 from polypath.remedies import Trial
 from polypath.results import Recording, account, incidents, layout, metrics, reasons
@@ -75,6 +75,7 @@ def explain(
             "--verify", metavar="N", min=1, show_default=False, help="Run again without each of the N costliest causes."
         ),
     ] = None,
+    keys: KeyLogs = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the accounts as JSON instead of tables.")] = False,
 ) -> int:
     """Explain why each connection of a run was not faster.
@@ -99,8 +100,10 @@ def explain(
                 raise InputError(f"{target} is a capture; --set, --seed and --run are of a lab or a scenario")
             if engine:
                 raise InputError(f"{target} is a capture; --engine is of a lab or a scenario")
-            recording = _of_twin(Path(target), options)
+            recording = _of_twin(Path(target), options, key_logs(keys))
         else:
+            if keys:
+                raise InputError(f"{target} is no capture; --keys opens packets of one")
             recording = one_run.recording(target, settings or (), seed, runs or (), options, engine)
         asked = dict(_requests(recording, Path(held)))
     stretch = (round(since * SECOND), None if until is None else round(until * SECOND))
@@ -152,12 +155,12 @@ def _asks(application: Mapping[str, Any]) -> bool:
     return application["work"]["kind"] in _ASKING and application["transport"] in ("tcp", "mptcp")
 
 
-def _of_twin(file: Path, options: Callable[[Plan], Options]) -> Recording:
+def _of_twin(file: Path, options: Callable[[Plan], Options], keys: Sequence[Path]) -> Recording:
     """The run of a capture's twin, of which it is said how close it is and what packets do not tell."""
     from polypath.twin.made import make
 
     with progress.runs("twin") as told:
-        made = make([file], told=told)
+        made = make([file], told=told, keys=keys)
     for note in made.notes:
         warn(note)
     for row in made.rows:

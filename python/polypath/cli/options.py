@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -55,3 +56,18 @@ Application = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print the content of summary.json instead of tables.")]
 AsIperf3 = Annotated[bool, typer.Option("--iperf3", help="Print a transfer as `iperf3 -J` does instead of tables.")]
 OutFile = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write to this file instead of printing.")]
+KeyLogs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--keys",
+        metavar="FILE",
+        show_default=False,
+        help="A TLS key log, to decrypt QUIC packets (repeatable). Default: the file in SSLKEYLOGFILE.",
+    ),
+]
+
+
+def key_logs(named: list[Path] | None) -> list[Path]:
+    """The named key logs, otherwise the one that programs on this computer write, if it exists."""
+    file = Path(os.environ.get("SSLKEYLOGFILE", ""))
+    return named or ([file] if file.is_file() else [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from polypath.cli import output, result
 from polypath.cli.console import err, out, warn
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.figures import Drawing
-from polypath.cli.options import AsJson, OutFolder
+from polypath.cli.options import AsJson, KeyLogs, OutFolder, key_logs
 from polypath.results import folder, summary
 from polypath.results.summary import to_json
 from polypath.units import TIME, UnitError
@@ -31,15 +30,7 @@ def trace(
     directory: OutFolder = None,
     plot: Annotated[bool, typer.Option("--plot", help="Record every segment and draw plots; needs --out.")] = False,
     as_json: AsJson = False,
-    keys: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--keys",
-            metavar="FILE",
-            show_default=False,
-            help="A TLS key log, to decrypt QUIC packets (repeatable). Default: the file in SSLKEYLOGFILE.",
-        ),
-    ] = None,
+    keys: KeyLogs = None,
     interval: Annotated[str, typer.Option(metavar="TIME", help="Time between samples, e.g. '10 ms'.")] = "100 ms",
 ) -> int:
     """Read captures of real traffic, and show their connections as `run` does.
@@ -53,7 +44,7 @@ def trace(
     if plot and directory is None:
         raise InputError("--plot needs --out DIR to write to")
     interval_ns = _interval(interval)
-    logs = keys or _logged()
+    logs = key_logs(keys)
     if directory is None:
         traced = read(files, interval_ns=interval_ns, keys=logs)
     else:
@@ -72,12 +63,6 @@ def trace(
     if directory is not None:
         err.print(f"results in {directory}", markup=False)
     return INTERRUPTED if traced.recording.metadata.interrupted else DONE
-
-
-def _logged() -> list[Path]:
-    """The key log that programs on this machine write, if there is one."""
-    file = Path(os.environ.get("SSLKEYLOGFILE", ""))
-    return [file] if file.is_file() else []
 
 
 def _interval(text: str) -> int:

@@ -11,7 +11,7 @@ import typer
 from polypath.cli import progress
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import DONE
-from polypath.cli.options import OutFile
+from polypath.cli.options import KeyLogs, OutFile, key_logs
 from polypath.cli.write import require_new, require_not_read, write
 from polypath.twin.made import Twin, make
 
@@ -32,13 +32,17 @@ def twin(
             help="The connection: its name or number (from 1) in `polypath trace`. Default: the one with most bytes.",
         ),
     ] = None,
+    keys: KeyLogs = None,
     out_file: OutFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print values, intervals and the scenario as JSON.")] = False,
 ) -> int:
     """Make a scenario that reproduces a capture.
 
-    The packets give each path's rate, delay, queue and random loss, each with an interval. Trials give congestion
-    control and scheduler: the twin is run and captured as the original was. A table shows how close the twin is.
+    The packets give each path's rate, delay, jitter, queue and random loss, each with an interval. Trials give
+    congestion control and scheduler: the twin is run and captured as the original was. A table shows how close the
+    twin is.
+
+    It reads TCP, Multipath TCP, and QUIC whose secrets are in the capture or in a key log.
 
     The output of `iperf3 -J`, or a log of `ss -ti`, gives less than a capture. Intervals are then wider, and notes list
     the missing information.
@@ -46,11 +50,12 @@ def twin(
     Examples: `polypath twin client.pcapng --out twin.toml`, `polypath twin client.pcapng server.pcapng --json`,
     `polypath twin iperf.json --out twin.toml`.
     """
+    logs = key_logs(keys)
     if out_file is not None:
-        require_not_read(out_file, *files)
+        require_not_read(out_file, *files, *logs)
         require_new(out_file)
     with progress.runs("twin") as told:
-        made = make(files, connection, told)
+        made = make(files, connection, told, logs)
     for note in made.notes:
         warn(note)
     if out_file is not None:

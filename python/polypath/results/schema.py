@@ -127,6 +127,14 @@ TABLES: Final[Mapping[str, Mapping[str, type[pl.DataType]]]] = {
         "data_fin": pl.Boolean,
         "options": _TEXT,
     },
+    "packets": {
+        "segment": pl.UInt32,
+        "path": pl.UInt64,
+        "bytes": pl.UInt32,
+        "acked_ns": _TIME,
+        "ack_delay_ns": _TIME,
+        "lost": pl.Boolean,
+    },
     "connection_ends": {
         "application": pl.UInt32,
         "connection": pl.UInt32,
@@ -281,6 +289,7 @@ OPTIONAL: Final = frozenset(
     {
         "sack_blocks",
         "headers",
+        "packets",
         "programs",
         "datagram_samples",
         "switches",

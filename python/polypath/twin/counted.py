@@ -21,12 +21,13 @@ from polypath.results import Recording
 from polypath.scenario import Scenario, ScenarioError
 from polypath.twin import iperf3, sockets
 from polypath.twin.counters import Counted, Sample, Socket
-from polypath.twin.estimate import Estimate, Value
+from polypath.twin.estimate import Estimate
 from polypath.twin.fit import Seen, Trial, distance, miss
 from polypath.twin.network import Network, Path
 from polypath.twin.observed import ETHERNET, IPV4, IPV6, MAPPING, NS, TCP, TIMESTAMPS, Floats
 from polypath.twin.pattern import Pattern
 from polypath.twin.text import Choice, written
+from polypath.twin.value import Value
 
 _Read = Callable[[File, str | None], Counted]
 #: What reads a file that begins in such a way.
@@ -74,6 +75,8 @@ def estimated(of: Sequence[Socket], *, multipath: bool) -> Estimate:
         rate_bps=rate,
         moves=(),
         delay_s=delay,
+        trips_s=(None, least),
+        jitter_s=None,
         queue_bytes=queue if full else None,
         queued_bytes=0.0 if queue is None else queue.value,
         loss=None if full else _loss(of, again),

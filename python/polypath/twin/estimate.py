@@ -1,4 +1,4 @@
-"""The properties of a path, from a capture: rate, delay, queue, loss, each with an interval.
+"""The properties of a path, from a capture: rate, delay, jitter, queue, loss, each with an interval.
 
 - Rate: trains of packets leave a queue at the link's rate (Dovrolis, Ramanathan and Moore, INFOCOM 2001). Without
   queueing, it is the dispersion of the closest packets (Keshav, SIGCOMM 1991).
@@ -16,8 +16,10 @@ from typing import Final
 import numpy as np
 
 from polypath.twin import backlog
+from polypath.twin.jitter import jitter, round_trip, settled, tightest
 from polypath.twin.moving import Move, moves
-from polypath.twin.observed import ETHERNET, IPV4, SYN, TCP, TIMESTAMPS, Floats, Place, Way
+from polypath.twin.observed import ETHERNET, IPV4, TCP, TIMESTAMPS, Floats, Place, Way
+from polypath.twin.value import Value
 
 #: Arrivals of a train.
 _TRAINS: Final = (16, 8, 4, 2)
@@ -25,6 +27,13 @@ _TRAINS: Final = (16, 8, 4, 2)
 _WAITING: Final = 2.5
 #: Pairs: at most so many packets arrive at once, so many pairs have one rate, within this ratio.
 _FEW, _MANY, _BESIDE = 3, 6, 1.03
+#: Trains where the delay varies, the first that takes so many times as long as it varies by; its part in an interval.
+_LONG: Final = (16, 32, 64, 128, 256)
+_STEADY, _SHARE = 50, 0.5
+#: Where there are none the rate may be another one by so much.
+_OPEN: Final = 1.2
+#: A queue shows if it is so many times as long as what the delay varies by; delays vary alike within this ratio.
+_SURELY, _ALIKE = 4, 1.1
 #: Packets that were sent within this part of the time between their arrivals waited for one another.
 _CLOSER: Final = 0.7
 #: A queue that holds a packet for less than this may be the clock's grain.
@@ -43,15 +52,6 @@ _FEW_LOSSES: Final = 3
 
 
 @dataclass(frozen=True)
-class Value:
-    """An estimate and the interval that should hold the truth."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class Estimate:
     """A path in the direction in which most data goes; None where the capture does not tell."""
 
@@ -60,6 +60,10 @@ class Estimate:
     moves: tuple[Move, ...]
     #: One way: half of the round trip, which is all that one clock tells.
     delay_s: Value | None
+    #: The usual round trip without queues and the least one, without transmission.
+    trips_s: tuple[float | None, float | None]
+    #: The standard deviation of the delay, one way; None where it does not vary.
+    jitter_s: Value | None
     #: If it overflowed; what it held at most is known if not.
     queue_bytes: Value | None
     queued_bytes: float
@@ -69,17 +73,43 @@ class Estimate:
     random: int
 
 
-def estimate(ways: Sequence[Way]) -> Estimate:
-    """The estimate of one direction of a path, from each of its subflows."""
+def estimate(ways: Sequence[Way]) -> tuple[Sequence[Way], Estimate]:
+    """The estimate of one direction of a path, from each of its subflows.
+
+    The subflows are returned with their queueing times, which follow from the estimate.
+    """
     rate = _rate(ways)
+    spread = None if rate is None else jitter(ways, rate.value)
+    if rate is not None and spread is not None:
+        rate, spread, ways = _with_jitter(ways, tightest(ways, rate), spread)
     met = None if rate is None else [backlog.at_losses(way, rate.value) for way in ways]
     moving = _moves(ways, rate)
     queue, overflows = (None, 0) if met is None else _overflow(ways, met, moves=bool(moving))
     lost = sum(int(way.lost.sum()) for way in ways)
-    loss = _loss(ways, lost - overflows)
-    return Estimate(
-        rate, moving, _delay(ways, rate), queue, _most_queued(ways, rate), loss, overflows, lost - overflows
+    trips = _trips(ways, rate, spread)
+    return ways, Estimate(
+        rate_bps=rate,
+        moves=moving,
+        delay_s=_delay(trips, spread),
+        trips_s=trips,
+        jitter_s=spread,
+        queue_bytes=queue,
+        queued_bytes=_most_queued(ways, rate),
+        loss=_loss(ways, lost - overflows),
+        overflows=overflows,
+        random=lost - overflows,
     )
+
+
+def _with_jitter(ways: Sequence[Way], rate: Value, spread: Value) -> tuple[Value, Value, Sequence[Way]]:
+    """The rate by longer trains, if the delay does not vary more by it; and what follows from it."""
+    spread = jitter(ways, rate.value) or spread
+    steady = [settled(way, rate.value, spread) for way in ways]
+    longer = _among_jitter(steady, rate, spread)
+    varies = jitter(ways, longer.value)
+    if varies is None or varies.value > _ALIKE * spread.value:
+        return Value(rate.value, rate.value / _OPEN, rate.value * _OPEN), spread, steady
+    return longer, varies, [settled(way, longer.value, varies) for way in ways]
 
 
 def _with_margin(value: Value, margin: float) -> Value:
@@ -137,11 +167,43 @@ def _rate(ways: Sequence[Way]) -> Value | None:
     return closest
 
 
+def _among_jitter(ways: Sequence[Way], rate: Value, spread: Value) -> Value:
+    """The rate of trains so long that what the delay varies by is little of them; of what came faster than it was sent
+    if none queued."""
+    packet_s = max(float(way.wire.max()) for way in ways) * 8 / rate.value
+    enough = next((count for count in _LONG if count * packet_s >= _STEADY * spread.value), _LONG[-1])
+    least = _waits_s(ways, rate)
+    least = None if least is None else least + _SURELY * spread.value
+    for count in (enough, *(each for each in reversed(_LONG) if each < enough)):
+        for rates in (
+            np.concatenate([np.zeros(0), *(_trains(way, count, least)[1] for way in ways if least is not None)]),
+            np.concatenate([_bursts(way, count) for way in ways]),
+        ):
+            if rates.size >= _MANY:
+                low, middle, high = np.quantile(rates, (0.1, 0.5, 0.9))
+                margin = _FRAMING + _SHARE * spread.value / (count * packet_s)
+                return Value(float(middle), float(low) * (1 - margin), float(high) * (1 + margin))
+    return Value(rate.value, rate.value / _OPEN, rate.value * _OPEN)
+
+
+def _bursts(way: Way, count: int) -> Floats:
+    """Bits a second of trains that were sent in less time than they came in."""
+    times, wire, _, broken = way.arrivals
+    if times.size <= count:
+        return np.zeros(0)
+    total = np.concatenate(([0.0], np.cumsum(wire)))
+    span = times[count:] - times[:-count]
+    left = way.departures
+    breaks = np.concatenate(([0], np.cumsum(broken)))
+    whole = (breaks[count + 1 :] == breaks[1:-count]) & (left[count:] - left[:-count] < _CLOSER * span)
+    return np.asarray(((total[count + 1 :] - total[1:-count]) * 8 / span)[whole], dtype=np.float64)
+
+
 def _pairs(way: Way) -> Floats:
     """Bits a second between each two arrivals of at most a few packets, if these were sent closer than they came."""
     times, wire, _, broken = way.arrivals
     gaps = np.diff(times)
-    close = np.diff(way.departures) < _CLOSER * gaps
+    close = (np.diff(way.departures) < _CLOSER * gaps) | (not way.stamped)
     few = (wire[1:] <= _FEW * way.wire.max()) & ~broken[1:] & close
     return np.asarray((wire[1:] * 8 / gaps)[few], dtype=np.float64)
 
@@ -167,19 +229,27 @@ def _spread(slopes: Floats) -> Value:
     return Value(float(middle), float(low) * (1 - _FRAMING), float(high) * (1 + _FRAMING))
 
 
-def _delay(ways: Sequence[Way], rate: Value | None) -> Value | None:
+def _trips(ways: Sequence[Way], rate: Value | None, spread: Value | None) -> tuple[float | None, float | None]:
     per_byte = 0.0 if rate is None else 8 / rate.value
-    found = [way.handshake_s - 2 * SYN * per_byte for way in ways if way.handshake_s is not None]
+    found = [way.handshake_s - way.handshake_bytes * per_byte for way in ways if way.handshake_s is not None]
     for way in ways:
         if way.place is Place.SENDER:
             trips = (way.told_s - way.sent_s) - (way.wire + _ACK) * per_byte
             exact = trips[np.isfinite(way.queued_s)]
             found += [float(exact.min())] if exact.size else []
-    if not found:
+    usual = [] if spread is None or rate is None else [round_trip(way, rate.value, spread) for way in ways]
+    known = [trip - _ACK * per_byte for trip in usual if trip is not None]
+    return (known[0] if known else None), min(found, default=None)
+
+
+def _delay(trips_s: tuple[float | None, float | None], spread: Value | None) -> Value | None:
+    usual, least = trips_s
+    trip = least if usual is None else usual
+    if trip is None:
         return None
-    least = max(0.0, min(found)) / 2
-    margin = max(_LEAST_DELAY_S, _DELAY * least)
-    return Value(least, max(0.0, least - margin), least + margin)
+    one_way = max(0.0, trip) / 2
+    margin = max(_LEAST_DELAY_S, _DELAY * one_way) + (0.0 if spread is None else spread.value)
+    return Value(one_way, max(0.0, one_way - margin), one_way + margin)
 
 
 def _overflow(ways: Sequence[Way], met: Sequence[backlog.Found], *, moves: bool) -> tuple[Value | None, int]:

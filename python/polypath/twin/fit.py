@@ -14,6 +14,7 @@ from polypath import capture, engines
 from polypath.engines import Options
 from polypath.results import Recording
 from polypath.scenario import Scenario
+from polypath.twin.calibrated import by_round_trips, calibrated
 from polypath.twin.network import Network, Path, network
 from polypath.twin.observed import NS, Floats, Place
 from polypath.twin.pattern import Pattern
@@ -206,14 +207,24 @@ class Fitter:
         offered = None if twin is None else twin.window_bytes
         return size if offered is None else round(size * window / offered[1])
 
+    def calibrate(self, choice: Choice) -> None:
+        """Sets values right that a delay that varies spoils. Raises ScenarioError, EngineError."""
+
+        def twin(now: Network) -> Network | None:
+            return self.run(written(now, self.pattern, choice, self.seconds), 1, alone=True)[0]
+
+        self.found = calibrated(self.found, twin)
+
     def _compared(self, text: str, seed: int) -> tuple[tuple[Seen, ...], float, float]:
         twin, recording = self.run(text, seed)
         shown = () if twin is None else seen(twin, recording)
         apart = distance(self.original, shown)
         return shown, apart, apart + miss(self.original, shown)
 
-    def run(self, text: str, seed: int) -> tuple[Network | None, Recording]:
+    def run(self, text: str, seed: int, *, alone: bool = False) -> tuple[Network | None, Recording]:
         """The twin's capture, made at the same places; its network if it carried data.
+
+        With `alone` its round trips are those that a sender's file tells by itself.
 
         Raises ScenarioError, EngineError.
         """
@@ -232,15 +243,22 @@ class Fitter:
             engines.get("sim").run(plan, Options("hosts", folder))
             files = [folder / f"{host}.pcapng" for host in hosts]
             recording = capture.trace(files, segments=True).recording
-        return network(recording, None, both_ends=place is Place.BOTH), recording
+            twin = network(recording, None, both_ends=place is Place.BOTH)
+            if twin is not None and alone and place is Place.BOTH:
+                twin = by_round_trips(twin, files)
+        return twin, recording
 
 
 def fit(fitter: Fitter) -> Trial:
     """Chooses controller, scheduler, random loss and seed one after the other. Raises ScenarioError, EngineError."""
     several = len(fitter.found.paths) > 1
     first = Choice("cubic")
+    if fitter.found.connection["transport"] == "mpquic":
+        # The profile's runs over Multipath TCP alone.
+        first = replace(first, scheduler=_SCHEDULERS[0])
     if (window := fitter.found.fixed_window) is not None:
         first = replace(first, receive_buffer=fitter.buffer(window))
+    fitter.calibrate(first)
     controllers = _COUPLED if several else _ALONE
     best = fitter.best(replace(first, congestion=each) for each in controllers)
     if several:

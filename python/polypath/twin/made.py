@@ -15,12 +15,13 @@ from polypath.results import Recording
 from polypath.results.phrases import counted as counted_of
 from polypath.scenario import Scenario
 from polypath.twin import counted
-from polypath.twin.estimate import Value
+from polypath.twin.calibrated import by_round_trips
 from polypath.twin.fit import Fitter, Seen, Trial, fit, rtt_p95_s
-from polypath.twin.network import TRANSPORTS, Network, Path, network
+from polypath.twin.network import SEALED, Network, Path, named, network
 from polypath.twin.observed import Place
 from polypath.twin.pattern import Pattern, pattern
 from polypath.twin.text import Choice, written
+from polypath.twin.value import Value
 
 #: Called with the number of runs that were made.
 Told = Callable[[int], None]
@@ -77,6 +78,7 @@ def _path(path: Path) -> dict[str, Any]:
     values = {
         "rate_bps": found.rate_bps,
         "delay_s": found.delay_s,
+        "jitter_s": found.jitter_s,
         "queue_bytes": found.queue_bytes,
         "loss": found.loss,
     }
@@ -88,8 +90,10 @@ def _path(path: Path) -> dict[str, Any]:
     }
 
 
-def make(files: Sequence[File], connection: str | None = None, told: Told | None = None) -> Twin:
-    """A twin of the connection of this name, or of the one with most bytes.
+def make(
+    files: Sequence[File], connection: str | None = None, told: Told | None = None, keys: Sequence[File] = ()
+) -> Twin:
+    """A twin of the connection of this name, or of the one with most bytes; `keys` are key logs, which open QUIC.
 
     Several files are captures of the same traffic, at one end or at both. One file may be what `iperf3 -J` printed, or
     a log of `ss -ti`.
@@ -103,17 +107,20 @@ def make(files: Sequence[File], connection: str | None = None, told: Told | None
             made = counted.make(file, connection, read)
             rows = tuple(_rows(made.original, made.trial.closest))
             return Twin(made.text, made.network, made.pattern, made.trial, rows, made.notes, made.tool)
-    traced = capture.trace(files, segments=True)
+    traced = capture.trace(files, segments=True, keys=keys)
     recording = traced.recording
     found = network(recording, connection, both_ends=len(files) > 1)
     if found is None:
         raise _nothing(recording, connection, files)
+    if len(files) > 1:
+        found = by_round_trips(found, files, keys)
     trip_s = found.trip_s
     if trip_s is None:
         raise CaptureError(f"{files[0]}: no handshake of {found.name} was captured, so that nothing tells its delay")
     asked = pattern(recording, found.connection["connection"], found.paths[0].ways, trip_s)
     fitter = Fitter(recording, found, asked, told)
     best = fit(fitter)
+    found = fitter.found
     text = written(found, asked, best.choice, fitter.seconds, _said(fitter, best), best.seed)
     rows = tuple(_rows(fitter.original, best.closest))
     return Twin(text, found, asked, best, rows, (*traced.notes, *_notes(found)))
@@ -121,12 +128,16 @@ def make(files: Sequence[File], connection: str | None = None, told: Told | None
 
 def _nothing(recording: Recording, connection: str | None, files: Sequence[File]) -> CaptureError:
     ends = recording.table("connection_ends")
-    names = ends.filter(ends["transport"].is_in(TRANSPORTS))["name"].to_list()
-    if len(names) < ends.height and (connection not in names):
-        what = f"connection '{connection}'" if connection else "what it has"
-        there = f"; of TCP there is {', '.join(names[:8])}" if names else ""
-        if connection is None or connection in ends["name"].to_list():
-            return CaptureError(f"{files[0]}: {what} is over QUIC, and a twin is made of TCP{there}")
+    if connection is not None and (chosen := named(ends, connection)).height:
+        ends = chosen
+    over_quic = ends.filter(ends["transport"].is_in(SEALED))
+    if over_quic.height == ends.height > 0:
+        name = over_quic["name"][0]
+        return CaptureError(
+            f"{files[0]}: {name} is sealed: a twin needs its secrets, in the capture or as a key log (--keys FILE,"
+            " which SSLKEYLOGFILE makes), and datagrams that were captured whole"
+        )
+    names = ends.filter(~ends["transport"].is_in(SEALED))["name"].to_list()
     if connection is not None and names:
         return CaptureError(f"{files[0]}: no connection '{connection}' with data; there is {', '.join(names[:8])}")
     return CaptureError(f"{files[0]}: no connection with data")
@@ -218,6 +229,20 @@ _TOLD: Final = (
     _Note(
         lambda path: path.ways[0].place in (Place.SENDER, Place.RECEIVER),
         "the way there may be longer than the way back; captures at both ends would tell",
+    ),
+    _Note(
+        lambda path: not all(way.stamped for way in path.ways),
+        "QUIC has no timestamps, so that a receiver's capture tells little of queues and nothing of jitter; one at the"
+        " sender would",
+    ),
+    _Note(
+        lambda path: path.estimate.jitter_s is None and any(way.grain_s for way in path.ways),
+        "a delay that varies by less than half a tick of the timestamps' clock does not show; a capture at the sender"
+        " would tell",
+    ),
+    _Note(
+        lambda path: path.estimate.jitter_s is not None and path.ways[0].place is Place.SENDER,
+        "how much the delay varies is divided evenly between both ways; captures at both ends would tell of each",
     ),
     _Note(
         lambda path: path.ways[0].place is Place.BETWEEN,

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from polypath.results import Recording
+from polypath.twin import over_quic
 from polypath.twin.estimate import Estimate, estimate
 from polypath.twin.habits import Habits, habits
 from polypath.twin.observed import Way, ways
@@ -20,7 +21,9 @@ _SAME, _NEAR = 0.75, 0.7
 
 
 #: Of which a twin can be made.
-TRANSPORTS: Final = ("tcp", "mptcp", "fallback")
+TRANSPORTS: Final = ("tcp", "mptcp", "fallback", "quic", "mpquic")
+#: Of which packets have to be open.
+SEALED: Final = ("quic", "mpquic")
 
 
 @dataclass(frozen=True)
@@ -91,19 +94,26 @@ class Network:
 
 
 def network(recording: Recording, connection: str | None, *, both_ends: bool) -> Network | None:
-    """The network of the connection of this name or number, or of that with most bytes; None without a TCP connection
-    with data.
+    """The network of the connection of this name or number, or of that with most bytes.
+
+    None without a connection whose data can be read.
     """
     ends = recording.tables["connection_ends"].with_columns(
         bytes=pl.col("client_received_bytes") + pl.col("server_received_bytes")
     )
-    chosen = ends if connection is None else ends.filter(_named(ends, connection))
+    chosen = ends if connection is None else named(ends, connection)
     chosen = chosen.filter((pl.col("bytes") > 0) & pl.col("transport").is_in(TRANSPORTS))
     chosen = chosen.sort("bytes", descending=True)
     if chosen.is_empty():
         return None
     row = chosen.row(0, named=True)
-    mine = [way for way in ways(recording, both_ends=both_ends) if way.connection == row["connection"]]
+    number = row["connection"]
+    if row["transport"] in SEALED:
+        mine = list(over_quic.ways(recording, number, both_ends=both_ends))
+        if not mine:
+            return None
+    else:
+        mine = [way for way in ways(recording, both_ends=both_ends) if way.connection == number]
     paths = tuple(_paths(recording, mine))
     return Network(
         row,
@@ -111,16 +121,16 @@ def network(recording: Recording, connection: str | None, *, both_ends: bool) ->
         paths,
         int(ends["bytes"].sum() - row["bytes"]),
         _window(recording, row),
-        habits(recording, row["connection"], mine),
+        {} if row["transport"] in SEALED else habits(recording, number, mine),
         ends.filter(pl.col("bytes") > 0).select("name", "bytes").rows(),
     )
 
 
-def _named(ends: pl.DataFrame, connection: str) -> pl.Expr:
+def named(ends: pl.DataFrame, connection: str) -> pl.DataFrame:
     """By its name, or by its number in the order in which connections began, from 1."""
     if connection.isdecimal() and connection not in ends["name"].to_list():
-        return pl.col("connection") == int(connection) - 1
-    return pl.col("name") == connection
+        return ends.filter(pl.col("connection") == int(connection) - 1)
+    return ends.filter(pl.col("name") == connection)
 
 
 def _window(recording: Recording, row: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -142,7 +152,8 @@ def _paths(recording: Recording, mine: Sequence[Way]) -> list[Path]:
         sender = max(("client", "server"), key=lambda side: sum(way.wire.sum() for way in both if way.side == side))
         sent = tuple(way for way in both if way.side == sender)
         longest = max((float(way.wire.max()) for way in sent), default=0.0)
-        found.append(Path(names[source, destination], source, destination, sender, sent, estimate(sent), longest))
+        settled, told = estimate(sent)
+        found.append(Path(names[source, destination], source, destination, sender, tuple(settled), told, longest))
     return found
 
 

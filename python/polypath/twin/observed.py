@@ -87,6 +87,12 @@ class Way:
     holes: Flags
     #: The longest payload of one packet.
     segment: int
+    #: Of the handshake's frames.
+    handshake_bytes: float = 2 * SYN
+    #: A tick of the clock that tells the time in queues, where it is coarse.
+    grain_s: float = 0.0
+    #: Whether the time in queues is told of each packet by itself.
+    stamped: bool = True
 
     @property
     def arrivals(self) -> tuple[Floats, Floats, Floats, Flags]:
@@ -149,7 +155,8 @@ def _handshake(mine: pl.DataFrame) -> tuple[float, float] | None:
     return second - first, third - second
 
 
-def _place(handshake: tuple[float, float] | None, side: str, *, both_ends: bool) -> Place:
+def place(handshake: tuple[float, float] | None, side: str, *, both_ends: bool) -> Place:
+    """Where a side's direction was captured, by the parts of the handshake's round trip."""
     elsewhere = Place.BOTH if both_ends else Place.BETWEEN
     if handshake is None:
         return elsewhere
@@ -172,17 +179,17 @@ def _way(
     *,
     both_ends: bool,
 ) -> Way:
-    place = _place(handshake, side, both_ends=both_ends)
+    where = place(handshake, side, both_ends=both_ends)
     sent_s = data["time_ns"].to_numpy() / NS
     begin = data["seq"].to_numpy().astype(np.int64)
     payload = data["payload_bytes"].to_numpy().astype(np.int64)
     end = begin + payload
     segment = _longest(data)
     wire = _wire(data, payload, segment, mss, IPV6 if ":" in row["source"] else IPV4)
-    before_s = _by_timestamps(data, sent_s)
+    before_s, tick_s = _by_timestamps(data, sent_s)
     again, repeats = _sent_again(begin), _repeats(begin)
     enters_s, least_s, delayed = sent_s - np.nan_to_num(before_s), 0.0, np.zeros(begin.size, dtype=bool)
-    if place is Place.RECEIVER:
+    if where is Place.RECEIVER:
         told_s, queued_s = sent_s.copy(), before_s
         again = delayed
         lost = holes = _holes(begin, end, begin < 0)
@@ -203,7 +210,7 @@ def _way(
         side=side,
         source=row["source"],
         destination=row["destination"],
-        place=place,
+        place=where,
         handshake_s=None if handshake is None else sum(handshake),
         sent_s=sent_s,
         begin=begin,
@@ -220,6 +227,7 @@ def _way(
         packets=np.ceil(payload / segment),
         lost=lost,
         segment=segment,
+        grain_s=tick_s if where is Place.RECEIVER else 0.0,
     )
 
 
@@ -246,19 +254,20 @@ def _wire(data: pl.DataFrame, payload: Ints, segment: int, mss: int | None, ip: 
     return np.asarray(payload + packets * (ETHERNET + ip + TCP + options), dtype=np.float64)
 
 
-def _by_timestamps(data: pl.DataFrame, seen_s: Floats) -> Floats:
-    """Time on the way above the least, by the sender's timestamps (RFC 7323): as fine as their clock."""
+def _by_timestamps(data: pl.DataFrame, seen_s: Floats) -> tuple[Floats, float]:
+    """Time on the way above the least, by the sender's timestamps (RFC 7323): as fine as their clock, whose tick is the
+    second."""
     stamps = data["timestamp"]
     if stamps.null_count() or data.height < 2:
-        return np.full(data.height, np.nan)
+        return np.full(data.height, np.nan), 0.0
     ticks = stamps.to_numpy().astype(np.int64)
     ticks = np.unwrap(ticks, period=2**32).astype(np.float64)
     if ticks[-1] == ticks[0] or seen_s[-1] == seen_s[0]:
-        return np.full(data.height, np.nan)
+        return np.full(data.height, np.nan), 0.0
     measured = (ticks[-1] - ticks[0]) / (seen_s[-1] - seen_s[0])
     clock = min(_CLOCKS, key=lambda each: abs(np.log(max(measured, 1e-3) / each)))
     late = seen_s - ticks / clock
-    return np.asarray(late - late.min(), dtype=np.float64)
+    return np.asarray(late - late.min(), dtype=np.float64), 1 / clock
 
 
 def _holes(begin: Ints, end: Ints, repeats: Flags) -> Flags:

@@ -54,6 +54,9 @@ def turns(recording: Recording, connection: int) -> list[Turn]:
     data = data.with_columns(new=pl.col("last").cum_max().over("side").diff().over("side"))
     first = pl.col("last").cum_count().over("side") == 1
     data = data.with_columns(new=pl.when(first).then(pl.col("payload_bytes")).otherwise(pl.col("new")))
+    # Streams of QUIC begin at 0, each.
+    of_streams = pl.when(pl.col("kind") == "data").then(pl.col("payload_bytes")).otherwise(0)
+    data = data.with_columns(new=pl.when(pl.col("flags") == "1-RTT").then(of_streams).otherwise(pl.col("new")))
     data = data.with_columns(turn=(pl.col("side") != pl.col("side").shift()).fill_null(value=False).cum_sum())
     found: list[Turn] = []
     grouped = data.group_by("turn", maintain_order=True).agg(

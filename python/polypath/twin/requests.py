@@ -148,7 +148,7 @@ class _Side:
         order = np.argsort(np.concatenate([way.sent_s for way in found]), kind="stable")
         least = [_least(way, times) for way, times in zip(found, arrived, strict=True)]
         rates = [
-            estimate([replace(way, told_s=times, queued_s=times - way.sent_s - spent)]).rate_bps
+            estimate([replace(way, told_s=times, queued_s=times - way.sent_s - spent)])[1].rate_bps
             for way, times, spent in zip(found, arrived, least, strict=True)
         ]
         return cls(

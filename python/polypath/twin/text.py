@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from polypath.twin.estimate import Value
 from polypath.twin.network import Network, Path
 from polypath.twin.pattern import Pattern
+from polypath.twin.value import Value
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ def _lines(network: Network, pattern: Pattern, choice: Choice, seconds: float, s
     if not _is_isolated(network.paths):
         yield from ("", "[link.server]", 'ends = ["r", "server"]')
     yield from ("", "[[application]]", 'name = "app"', f'kind = "{pattern.kind}"')
-    yield f'transport = "{"tcp" if network.connection["transport"] == "tcp" else "mptcp"}"'
+    transport = network.connection["transport"]
+    yield f'transport = "{"mptcp" if transport == "fallback" else transport}"'
     for key, value in pattern.settings.items():
         yield f"{key} = {json.dumps(value)}"
     if pattern.note:
@@ -100,8 +101,12 @@ def _link(path: Path, choice: Choice, *, to_server: bool) -> Iterator[str]:
     if found.delay_s is None:
         yield "# delay: nothing tells a round trip"
     else:
-        beside = f"one way, half of the least round trip; {_between(found.delay_s, 1e-3, 'ms')}"
+        which = "least" if found.jitter_s is None else "usual"
+        beside = f"one way, half of the {which} round trip; {_between(found.delay_s, 1e-3, 'ms')}"
         yield from _line("delay", f'"{found.delay_s.value * 1e3:.4g} ms"', beside)
+    if found.jitter_s is not None:
+        beside = f"what no queue explains; {_between(found.jitter_s, 1e-3, 'ms')}"
+        yield from _line("jitter", f'"{found.jitter_s.value * 1e3:.3g} ms"', beside)
     if found.queue_bytes is not None:
         packet = path.packet_bytes
         beside = f"{found.overflows} losses while it was full; {_between(found.queue_bytes, packet, 'packets')}"

@@ -23,14 +23,27 @@ pub struct News {
     pub ids: Vec<(ConnectionId, u64)>,
     /// Packets that could be opened.
     pub packets: Vec<Opened>,
-    /// Packets that are lost, by the path that they were sent on and the side that sent them.
-    pub lost: Vec<(usize, usize)>,
+    /// Packets that are lost, with the path that they were sent on.
+    pub lost: Vec<(Space, u64, usize)>,
+    pub acked: Vec<Acked>,
+}
+
+/// A packet that was acknowledged.
+#[derive(Debug)]
+pub struct Acked {
+    pub space: Space,
+    pub number: u64,
+    /// Since when the peer had it, of the largest.
+    pub delay_ns: Option<i64>,
 }
 
 /// A packet that was opened.
 #[derive(Debug)]
 pub struct Opened {
     pub packet: Packet,
+    pub space: Space,
+    /// On the wire.
+    pub bytes: usize,
     /// Bytes of streams, and of these what had been sent before, on the same path and on another.
     pub data: u64,
     pub again: u64,
@@ -131,7 +144,7 @@ impl Connection {
             match self.opener.open(&protected, bytes, from, log) {
                 Outcome::Opened(space, header, payload) => {
                     self.opened |= space.0 == Level::OneRtt;
-                    self.frames(space, at, header, &payload, now, &mut news);
+                    self.frames(space, (at, bytes.len()), header, &payload, now, &mut news);
                 }
                 Outcome::Refused => self.refused += 1,
                 Outcome::Sealed => {}
@@ -140,11 +153,11 @@ impl Connection {
         news
     }
 
-    /// A packet's frames, which a path carried.
+    /// The frames of a packet of so many bytes, which a path carried.
     pub fn frames(
         &mut self,
         space: Space,
-        at: usize,
+        (at, bytes): (usize, usize),
         header: Header,
         payload: &[u8],
         now: i64,
@@ -162,6 +175,8 @@ impl Connection {
                 path,
                 frames,
             },
+            space,
+            bytes,
             data: 0,
             again: 0,
             reinjected: 0,
@@ -256,11 +271,12 @@ impl Connection {
         for number in lost {
             if let Some(sent) = outstanding.remove(&number) {
                 self.paths[sent.path].on_lost(from, &sent);
-                news.lost.push((sent.path, from));
+                news.lost.push((space, number, sent.path));
             }
         }
         let eliciting = arrived.iter().any(|(_, sent)| sent.eliciting);
         for (number, sent) in arrived {
+            let mut delay_ns = None;
             if number == largest && eliciting {
                 let delay = ack
                     .delay
@@ -269,7 +285,13 @@ impl Connection {
                 let waited = now - sent.at;
                 let delay = i64::try_from(delay).unwrap_or(i64::MAX).min(waited);
                 self.paths[sent.path].round_trip(from, waited - delay);
+                delay_ns = Some(delay);
             }
+            news.acked.push(Acked {
+                space,
+                number,
+                delay_ns,
+            });
             self.paths[sent.path].on_acked(from, &sent);
             for (stream, range) in sent.data {
                 let acked = self.ledger.acked[from].entry(stream).or_default();

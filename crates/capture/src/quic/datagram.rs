@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 
-use polypath_wire::quic::ConnectionId;
+use polypath_wire::quic::{ConnectionId, VERSION, VERSION_2, is_initial};
 use polypath_wire::{ip, udp};
 
 use crate::file::Frame;
@@ -57,11 +57,7 @@ impl Read for Datagram {
 /// Of the first byte: a long header, and the bit that is always set (RFC 9000 section 17).
 const LONG: u8 = 0x80;
 pub const FIXED: u8 = 0x40;
-/// Of an Initial packet in version 1, and what tells it.
-const TYPE: u8 = 0x30;
-const VERSION_1: u32 = 1;
-/// RFC 9369; the drafts that were deployed.
-const VERSION_2: u32 = 0x6b33_43cf;
+/// The drafts that were deployed.
 const DRAFTS: std::ops::RangeInclusive<u32> = 0xff00_001b..=0xff00_0022;
 
 /// What every version has in a long header (RFC 8999 section 5.1).
@@ -69,8 +65,9 @@ const DRAFTS: std::ops::RangeInclusive<u32> = 0xff00_001b..=0xff00_0022;
 pub struct Opening {
     pub destination: ConnectionId,
     pub source: ConnectionId,
-    /// Whether it is an Initial packet of version 1.
+    /// Whether it is an Initial packet of version 1 or 2.
     pub initial: bool,
+    pub version: u32,
 }
 
 impl Datagram {
@@ -96,7 +93,8 @@ impl Datagram {
         }
         let (version, rest) = rest.split_first_chunk::<4>()?;
         let version = u32::from_be_bytes(*version);
-        if version != VERSION_1 && version != VERSION_2 && !DRAFTS.contains(&version) {
+        let is_read = [VERSION, VERSION_2].contains(&version);
+        if !is_read && !DRAFTS.contains(&version) {
             return None;
         }
         let (destination, rest) = id(rest)?;
@@ -104,7 +102,8 @@ impl Datagram {
         Some(Opening {
             destination,
             source,
-            initial: version == VERSION_1 && first & TYPE == 0,
+            initial: is_read && is_initial(first, version),
+            version,
         })
     }
 

@@ -1,17 +1,54 @@
-//! Keys of packets from secrets of TLS, as an analyser of a network makes them (RFC 9001 sections 5 and 6).
+//! Keys of packets from secrets of TLS, as an analyser of a network makes them (RFC 9001 sections 5 and 6), in versions 1 and 2.
 
 use std::collections::BTreeMap;
 
-use polypath_wire::quic::{ConnectionId, Header, Kind, Protected, TAG_LEN};
+use polypath_wire::quic::{ConnectionId, Header, Kind, Protected, TAG_LEN, VERSION_2};
 use ring::aead::quic as header_protection;
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf::{self, KeyType, Prk, Salt};
 
-/// Of RFC 9001 section 5.2.
-const INITIAL_SALT: [u8; 20] = [
-    0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad,
-    0xcc, 0xbb, 0x7f, 0x0a,
-];
+/// What keys of a version are made with.
+struct Recipe {
+    salt: [u8; 20],
+    key: &'static [u8],
+    iv: &'static [u8],
+    header: &'static [u8],
+    update: &'static [u8],
+}
+
+/// RFC 9001 sections 5.1, 5.2 and 6.1.
+static FIRST: Recipe = Recipe {
+    salt: [
+        0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c,
+        0xad, 0xcc, 0xbb, 0x7f, 0x0a,
+    ],
+    key: b"quic key",
+    iv: b"quic iv",
+    header: b"quic hp",
+    update: b"quic ku",
+};
+
+/// RFC 9369 sections 3.3.1 and 3.3.2.
+static SECOND: Recipe = Recipe {
+    salt: [
+        0x0d, 0xed, 0xe3, 0xde, 0xf7, 0x00, 0xa6, 0xdb, 0x81, 0x93, 0x81, 0xbe, 0x6e, 0x26, 0x9d,
+        0xcb, 0xf9, 0xbd, 0x2e, 0xd9,
+    ],
+    key: b"quicv2 key",
+    iv: b"quicv2 iv",
+    header: b"quicv2 hp",
+    update: b"quicv2 ku",
+};
+
+impl Recipe {
+    fn of(version: u32) -> &'static Self {
+        match version {
+            VERSION_2 => &SECOND,
+            _ => &FIRST,
+        }
+    }
+}
+
 /// Sampling begins where a packet number of four bytes would end (RFC 9001 section 5.4.2).
 const SAMPLE_OFFSET: usize = 4;
 const LONG: u8 = 0x80;
@@ -23,7 +60,7 @@ const SHORT_SECRET: usize = 32;
 pub type Random = [u8; 32];
 
 /// The encryption levels, each with keys and packet numbers of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     Initial,
     Handshake,
@@ -58,6 +95,11 @@ impl KeyLog {
         }
     }
 
+    /// A connection that it has secrets of.
+    pub fn random(&self) -> Option<Random> {
+        self.0.keys().next().map(|&(random, _, _)| random)
+    }
+
     /// Of a side: 0 the client, 1 the server.
     pub fn secret(&self, random: &Random, level: Level, side: usize) -> Option<&[u8]> {
         self.0.get(&(*random, level, side)).map(Vec::as_slice)
@@ -73,9 +115,9 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
     digits.map(byte).collect()
 }
 
-/// The secrets of Initial packets, the client's first.
-pub fn initial_secrets(client_destination: &ConnectionId) -> [Vec<u8>; 2] {
-    let salt = Salt::new(hkdf::HKDF_SHA256, &INITIAL_SALT);
+/// The secrets of a version's Initial packets, the client's first.
+pub fn initial_secrets(client_destination: &ConnectionId, version: u32) -> [Vec<u8>; 2] {
+    let salt = Salt::new(hkdf::HKDF_SHA256, &Recipe::of(version).salt);
     let extracted = salt.extract(client_destination.as_slice());
     [&b"client in"[..], b"server in"].map(|label| expand(&extracted, label, 32))
 }
@@ -122,12 +164,12 @@ struct PacketKey {
 }
 
 impl PacketKey {
-    fn new(suite: Suite, secret: &[u8]) -> Option<Self> {
+    fn new(suite: Suite, recipe: &Recipe, secret: &[u8]) -> Option<Self> {
         let secret = suite.prk(secret);
-        let key = expand(&secret, b"quic key", suite.packet.key_len());
+        let key = expand(&secret, recipe.key, suite.packet.key_len());
         Some(Self {
             key: LessSafeKey::new(UnboundKey::new(suite.packet, &key).ok()?),
-            iv: expand(&secret, b"quic iv", 12).try_into().ok()?,
+            iv: expand(&secret, recipe.iv, 12).try_into().ok()?,
         })
     }
 
@@ -155,6 +197,7 @@ impl PacketKey {
 /// What opens the packets of one side and level, and follows its key updates.
 pub struct Keys {
     suite: Suite,
+    recipe: &'static Recipe,
     header: header_protection::HeaderProtectionKey,
     secret: Vec<u8>,
     previous: Option<PacketKey>,
@@ -164,21 +207,22 @@ pub struct Keys {
 
 impl Keys {
     /// Keys for each suite that a secret may be of.
-    pub fn fitting(secret: &[u8]) -> Vec<Self> {
+    pub fn fitting(secret: &[u8], version: u32) -> Vec<Self> {
         let suites = Suite::fitting(secret).into_iter();
         suites
-            .filter_map(|suite| Self::new(suite, secret))
+            .filter_map(|suite| Self::new(suite, Recipe::of(version), secret))
             .collect()
     }
 
-    fn new(suite: Suite, secret: &[u8]) -> Option<Self> {
-        let key = expand(&suite.prk(secret), b"quic hp", suite.header.key_len());
+    fn new(suite: Suite, recipe: &'static Recipe, secret: &[u8]) -> Option<Self> {
+        let key = expand(&suite.prk(secret), recipe.header, suite.header.key_len());
         Some(Self {
             suite,
+            recipe,
             header: header_protection::HeaderProtectionKey::new(suite.header, &key).ok()?,
             secret: secret.to_vec(),
             previous: None,
-            current: PacketKey::new(suite, secret)?,
+            current: PacketKey::new(suite, recipe, secret)?,
             phase: false,
         })
     }
@@ -207,8 +251,8 @@ impl Keys {
             return Some((header, payload));
         }
         let prk = self.suite.prk(&self.secret);
-        let secret = expand(&prk, b"quic ku", self.secret.len());
-        let next = PacketKey::new(self.suite, &secret)?;
+        let secret = expand(&prk, self.recipe.update, self.secret.len());
+        let next = PacketKey::new(self.suite, self.recipe, &secret)?;
         let payload = next.open(packet, at, number, path)?;
         self.previous = Some(std::mem::replace(&mut self.current, next));
         self.secret = secret;
@@ -261,38 +305,49 @@ fn expand(secret: &Prk, label: &[u8], len: usize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use polypath_wire::quic::split;
+    use polypath_wire::quic::{VERSION, split};
 
     use super::*;
 
-    /// RFC 9001 appendix A.1.
+    /// RFC 9001 and RFC 9369 appendix A.1.
     #[test]
-    fn initial_secrets_are_those_of_the_rfc() {
+    fn initial_secrets_are_those_of_the_rfcs() {
         let id = ConnectionId::new(&from_hex("8394c8f03e515708").unwrap());
-        let [client, server] = initial_secrets(&id);
-        assert_eq!(
-            client,
-            from_hex("c00cf151ca5be075ed0ebfb5c80323c42d6b7db67881289af4008f1f6c357aea").unwrap()
-        );
-        assert_eq!(
-            server,
-            from_hex("3c199828fd139efd216c155ad844cc81fb82fa8d7446fa7d78be803acdda951b").unwrap()
-        );
+        for (version, client, server) in [
+            (
+                VERSION,
+                "c00cf151ca5be075ed0ebfb5c80323c42d6b7db67881289af4008f1f6c357aea",
+                "3c199828fd139efd216c155ad844cc81fb82fa8d7446fa7d78be803acdda951b",
+            ),
+            (
+                VERSION_2,
+                "14ec9d6eb9fd7af83bf5a668bc17a7e283766aade7ecd0891f70f9ff7f4bf47b",
+                "0263db1782731bf4588e7e4d93b7463907cb8cd8200b5da55a8bd488eafc37c1",
+            ),
+        ] {
+            let expected = [client, server].map(|it| from_hex(it).unwrap());
+            assert_eq!(initial_secrets(&id, version), expected);
+        }
     }
 
-    /// RFC 9001 appendix A.5: a PING, sealed by ChaCha20-Poly1305.
+    /// RFC 9001 and RFC 9369 appendix A.5: a PING, sealed by ChaCha20-Poly1305.
     #[test]
     fn the_suite_is_found_by_opening_a_packet() {
         let secret = "9ac312a7f877468ebe69422748ad00a15443f18203a07d6060f688f30f21632b";
-        let packet = from_hex("4cfe4189655e5cd55c41f69080575d7999c25a5bfb").unwrap();
-        let protected = split(&packet, 0).next().unwrap().unwrap();
-        let opened: Vec<_> = Keys::fitting(&from_hex(secret).unwrap())
-            .iter_mut()
-            .map(|keys| keys.open(&protected, &packet, Some(654_360_563), 0))
-            .collect();
-        assert!(opened[0].is_none());
-        let (header, frames) = opened[1].as_ref().unwrap();
-        assert_eq!((header.number, frames.as_slice()), (654_360_564, &[1][..]));
+        for (version, packet) in [
+            (VERSION, "4cfe4189655e5cd55c41f69080575d7999c25a5bfb"),
+            (VERSION_2, "5558b1c60ae7b6b932bc27d786f4bc2bb20f2162ba"),
+        ] {
+            let packet = from_hex(packet).unwrap();
+            let protected = split(&packet, 0).next().unwrap().unwrap();
+            let opened: Vec<_> = Keys::fitting(&from_hex(secret).unwrap(), version)
+                .iter_mut()
+                .map(|keys| keys.open(&protected, &packet, Some(654_360_563), 0))
+                .collect();
+            assert!(opened[0].is_none());
+            let (header, frames) = opened[1].as_ref().unwrap();
+            assert_eq!((header.number, frames.as_slice()), (654_360_564, &[1][..]));
+        }
     }
 
     #[test]

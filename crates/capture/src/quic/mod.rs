@@ -5,7 +5,7 @@
 
 mod connection;
 mod datagram;
-mod keys;
+pub mod keys;
 mod opener;
 mod path;
 mod rows;
@@ -13,7 +13,7 @@ mod rows;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-use polypath_trace::{EventRow, HeaderRow, Recording, SegmentRow};
+use polypath_trace::{EventRow, HeaderRow, PacketRow, Recording, SegmentRow};
 use polypath_wire::quic::{ConnectionId, Frame};
 
 pub use connection::Connection;
@@ -27,6 +27,7 @@ use crate::instants;
 use crate::packet::Tap;
 use connection::{News, Opened};
 use datagram::Opening;
+use opener::Space;
 use rows::Rows;
 
 /// Datagrams whose copies at other places are waited for.
@@ -55,6 +56,8 @@ pub struct Quic<'a> {
     marks: HashMap<u64, ()>,
     order: VecDeque<u64>,
     rows: Rows,
+    /// Rows of packets that were not acknowledged yet, of a connection by number space and number.
+    under_way: HashMap<(usize, Space, u64), usize>,
     /// Connections of others, which have the numbers before.
     first: usize,
     pub datagrams: u64,
@@ -76,6 +79,7 @@ impl<'a> Quic<'a> {
             marks: HashMap::new(),
             order: VecDeque::new(),
             rows: Rows::default(),
+            under_way: HashMap::new(),
             first,
             datagrams: 0,
             end_ns: 0,
@@ -240,8 +244,8 @@ impl<'a> Quic<'a> {
         } else if at > 0 && path.answered() == Some(now) {
             self.event(number, ends[from], "subflow-established", Some(at), now);
         }
-        for &(path, side) in &news.lost {
-            self.event(number, ends[side], "loss", Some(path), now);
+        for &(space, _, path) in &news.lost {
+            self.event(number, ends[space.2], "loss", Some(path), now);
         }
         if closed.is_none() && self.connections[number].closed.is_some() {
             self.event(number, ends[1 - from], "connection-closed", None, now);
@@ -249,8 +253,26 @@ impl<'a> Quic<'a> {
         if !self.settings.segments {
             return;
         }
+        self.acknowledge(number, news, now);
         for opened in &news.packets {
             self.segment(number, at, from, opened, now);
+        }
+    }
+
+    /// What became of packets whose rows are there.
+    fn acknowledge(&mut self, number: usize, news: &News, now: i64) {
+        for &(space, lost, _) in &news.lost {
+            if let Some(&row) = self.under_way.get(&(number, space, lost)) {
+                self.rows.segments[row].2.lost = true;
+            }
+        }
+        for acked in &news.acked {
+            let key = (number, acked.space, acked.number);
+            if let Some(row) = self.under_way.remove(&key) {
+                let packet = &mut self.rows.segments[row].2;
+                packet.acked_ns = Some(now);
+                packet.ack_delay_ns = acked.delay_ns;
+            }
         }
     }
 
@@ -308,7 +330,17 @@ impl<'a> Quic<'a> {
             }
         }
         let header = HeaderRow::of_packet(0, &opened.packet);
-        self.rows.segments.push((row, header));
+        let packet = PacketRow {
+            segment: 0,
+            path: opened.space.1,
+            bytes: opened.bytes as u32,
+            acked_ns: None,
+            ack_delay_ns: None,
+            lost: false,
+        };
+        let key = (number, opened.space, opened.packet.header.number);
+        self.under_way.insert(key, self.rows.segments.len());
+        self.rows.segments.push((row, header, packet));
     }
 
     /// Samples of a connection at the instants since its last datagram.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use polypath_wire::quic::{ConnectionId, Header, Kind, Protected, split};
+use polypath_wire::quic::{ConnectionId, Header, Kind, Protected, VERSION, split_seen};
 
 use super::datagram::{FIXED, Opening};
 use super::keys::{KeyLog, Keys, Level, Random, initial_secrets};
@@ -32,7 +32,10 @@ pub struct Opener {
     id_len: [Option<usize>; 2],
     /// The paths that ids behind the handshake are for.
     path_of: BTreeMap<ConnectionId, u64>,
-    keys: BTreeMap<(Level, usize), Vec<Keys>>,
+    /// Of the latest long header of client and server: the server's is the one that is agreed on (RFC 9369 section 4.1).
+    versions: [Option<u32>; 2],
+    /// By level, side and version.
+    keys: BTreeMap<(Level, usize, u32), Vec<Keys>>,
     largest: BTreeMap<Space, u64>,
 }
 
@@ -51,10 +54,10 @@ impl Opener {
     /// A side says by a long header how it is addressed.
     pub fn on_opening(&mut self, opening: &Opening, from: usize) {
         self.id_len[from].get_or_insert(opening.source.len());
+        self.versions[from] = Some(opening.version);
         if from == 0 && opening.initial && !self.first_ids.contains(&opening.destination) {
             self.first_ids.push(opening.destination);
-            self.keys.remove(&(Level::Initial, 0));
-            self.keys.remove(&(Level::Initial, 1));
+            self.keys.retain(|&(level, ..), _| level != Level::Initial);
         }
     }
 
@@ -71,7 +74,7 @@ impl Opener {
         let mut at = 0;
         while at < bytes.len() && bytes[at] != 0 {
             bytes[at] |= FIXED;
-            let Some(Ok(mut protected)) = split(&bytes[at..], id_len).next() else {
+            let Some(Ok(mut protected)) = split_seen(&bytes[at..], id_len).next() else {
                 break;
             };
             protected.range = protected.range.start + at..protected.range.end + at;
@@ -104,7 +107,12 @@ impl Opener {
         let path = path.unwrap_or(0);
         let space = (level, path, from);
         let largest = self.largest.get(&space).copied();
-        let keys = self.keys_of(level, from, log);
+        let [client, server] = self.versions;
+        let version = match level {
+            Level::OneRtt => server.or(client).unwrap_or(VERSION),
+            _ => protected.version,
+        };
+        let keys = self.keys_of(level, from, version, log);
         let known = !keys.is_empty();
         let found = keys
             .iter_mut()
@@ -119,7 +127,7 @@ impl Opener {
         if place > 0 && level != Level::Initial {
             // The suite is known from now on.
             let keys = keys.swap_remove(place);
-            self.keys.insert((level, from), vec![keys]);
+            self.keys.insert((level, from, version), vec![keys]);
         }
         self.largest
             .insert(space, largest.unwrap_or(0).max(header.number));
@@ -127,28 +135,33 @@ impl Opener {
     }
 
     /// What may open packets of a level.
-    fn keys_of(&mut self, level: Level, from: usize, log: &KeyLog) -> &mut Vec<Keys> {
+    fn keys_of(&mut self, level: Level, from: usize, version: u32, log: &KeyLog) -> &mut Vec<Keys> {
         let (random, first_ids) = (&self.random, &self.first_ids);
         let make = || match level {
             Level::Initial => first_ids
                 .iter()
-                .flat_map(|id| Keys::fitting(&initial_secrets(id)[from]))
+                .flat_map(|id| Keys::fitting(&initial_secrets(id, version)[from], version))
                 .collect(),
             _ => random
                 .as_ref()
                 .and_then(|random| log.secret(random, level, from))
-                .map(Keys::fitting)
+                .map(|secret| Keys::fitting(secret, version))
                 .unwrap_or_default(),
         };
-        let keys = self.keys.entry((level, from)).or_insert_with(make);
+        let keys = self.keys.entry((level, from, version)).or_insert_with(make);
         if keys.is_empty() {
             *keys = make();
         }
         keys
     }
 
-    /// A piece of the ClientHello, whose random names the secrets.
+    /// A piece of the ClientHello, whose random names the secrets. Behind a Retry it is the same one again (RFC 9000 section 17.2.5.3), but
+    /// not from every client.
     pub fn hello(&mut self, offset: u64, data: &[u8]) {
+        let again = data.get(RANDOM).filter(|_| offset == 0);
+        if let Some(random) = again.and_then(|it| Random::try_from(it).ok()) {
+            self.random = Some(random);
+        }
         if self.random.is_some() || offset > RANDOM.end as u64 {
             return;
         }

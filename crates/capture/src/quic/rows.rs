@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use polypath_trace::{
-    ConnectionEndRow, ConnectionRow, EventRow, HeaderRow, Recording, SegmentRow, SubflowEndRow,
-    SubflowRow, Text,
+    ConnectionEndRow, ConnectionRow, EventRow, HeaderRow, PacketRow, Recording, SegmentRow,
+    SubflowEndRow, SubflowRow, Text,
 };
 
 use super::connection::Connection;
@@ -19,7 +19,7 @@ use crate::tables::{UNKNOWN, UNKNOWN_32};
 pub struct Rows {
     pub subflows: Vec<SubflowRow>,
     pub connections: Vec<ConnectionRow>,
-    pub segments: Vec<(SegmentRow, HeaderRow)>,
+    pub segments: Vec<(SegmentRow, HeaderRow, PacketRow)>,
     /// With the address of the host.
     pub events: Vec<(IpAddr, EventRow)>,
 }
@@ -205,9 +205,11 @@ pub fn append(into: &mut Recording, rows: Rows, hosts: &Hosts) {
     rows.connections
         .into_iter()
         .for_each(|row| into.connections.push(row));
-    for (segment, mut header) in rows.segments {
+    for (segment, mut header, mut packet) in rows.segments {
         header.segment = into.segments.len() as u32;
+        packet.segment = header.segment;
         into.headers.push(header);
+        into.packets.push(packet);
         into.segments.push(segment);
     }
     for (host, mut row) in rows.events {

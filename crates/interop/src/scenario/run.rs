@@ -136,7 +136,9 @@ fn connect(
         }
     }
     close(scenario, world)?;
-    let secrets = Secrets::new(KeyLog::new(&log), world.captured(Side::Client));
+    let mut secrets = KeyLog::default();
+    secrets.read(&log.join("\n"));
+    let secrets = Secrets::new(secrets, world.captured(Side::Client));
     Ok(Connection {
         at_client: dissect(world.captured(Side::Client), &secrets),
         at_server: dissect(world.captured(Side::Server), &secrets),

@@ -1,22 +1,21 @@
 //! The packets on the wire, in clear: captured datagrams and a key log, dissected as a network analyser does it. The
 //! endpoints play no part.
 
-mod keys;
 mod messages;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
+use polypath_capture::quic_keys::{Keys, Level, initial_secrets};
 use polypath_transport::Nanos;
 use polypath_transport::quic::Codepoint;
-use polypath_wire::quic::{ConnectionId, Frame, Frames, Kind, Packet, Protected, split};
+use polypath_wire::quic::{ConnectionId, Frame, Frames, Kind, Packet, Protected, VERSION, split};
 
-pub use keys::KeyLog;
 pub use messages::{Message, messages};
+pub use polypath_capture::quic_keys::KeyLog;
 
 use crate::end::Side;
 use crate::world::Captured;
-use keys::{Keys, initial_secrets};
 
 /// Every endpoint here has ids of so many bytes.
 const ID_LEN: usize = 8;
@@ -40,16 +39,9 @@ impl Sighting {
     }
 }
 
-/// The encryption levels, each with keys and packet numbers of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
-    Initial,
-    Handshake,
-    OneRtt,
-}
-
 /// What opens the packets of a connection.
 pub struct Secrets {
+    /// Of this connection alone.
     log: KeyLog,
     /// Destinations of the client's Initial packets, of which their keys are made: of the first, and of the first after a Retry (RFC 9001
     /// section 5.2). Others are among them.
@@ -69,17 +61,24 @@ impl Secrets {
     }
 
     fn of(&self, level: Level, side: Side) -> Vec<Keys> {
-        let log = &self.log;
-        match level {
+        let side = side as usize;
+        let known: Vec<Vec<u8>> = match level {
             Level::Initial => {
-                let secrets = self.initial.iter().map(initial_secrets);
+                let secrets = self.initial.iter().map(|id| initial_secrets(id, VERSION));
                 secrets
-                    .map(|both| Keys::new(&both[side as usize]))
+                    .map(|[client, server]| [client, server][side].clone())
                     .collect()
             }
-            Level::Handshake => log.handshake(side).map(Keys::new).into_iter().collect(),
-            Level::OneRtt => log.one_rtt(side).map(Keys::new).into_iter().collect(),
-        }
+            _ => {
+                let random = self.log.random();
+                let secret = random.and_then(|it| self.log.secret(&it, level, side));
+                secret.map(<[u8]>::to_vec).into_iter().collect()
+            }
+        };
+        known
+            .iter()
+            .flat_map(|it| Keys::fitting(it, VERSION))
+            .collect()
     }
 }
 
@@ -138,7 +137,7 @@ impl Dissector<'_> {
         let (header, payload) = place
             .keys
             .iter_mut()
-            .find_map(|keys| keys.open(protected, bytes, place.largest))?;
+            .find_map(|keys| keys.open(protected, bytes, place.largest, 0))?;
         place.largest = place.largest.max(Some(header.number));
         let frames = Frames::new(&payload).map(|frame| Some(frame.ok()?.0));
         Some(Packet {

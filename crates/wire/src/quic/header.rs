@@ -25,6 +25,20 @@ pub(super) mod long {
     pub const ZERO_RTT: u8 = 1;
     pub const HANDSHAKE: u8 = 2;
     pub const RETRY: u8 = 3;
+
+    /// Of the first byte. In version 2 each is one more, and Retry is 0 (RFC 9369 section 3.2).
+    pub fn kind(first: u8, version: u32) -> u8 {
+        let told = (first & super::first::TYPE) >> super::first::TYPE_SHIFT;
+        match version {
+            super::super::VERSION_2 => told.wrapping_sub(1) & RETRY,
+            _ => told,
+        }
+    }
+}
+
+/// Whether this is the first byte of an Initial packet of a version.
+pub fn is_initial(first: u8, version: u32) -> bool {
+    first & first::LONG != 0 && long::kind(first, version) == long::INITIAL
 }
 
 impl Kind {

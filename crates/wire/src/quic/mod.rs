@@ -22,15 +22,17 @@ pub use error::{FrameError, ParameterError, TransportError};
 pub use frame::{Ack, AckFrequency, Frame, NewConnectionId};
 pub use frame_emit::{Carried, encode_frame};
 pub use frame_parse::Frames;
-pub use header::retry_pseudo_packet;
+pub use header::{is_initial, retry_pseudo_packet};
 pub use number::{decode_number, number_len};
 pub use packet::{ConnectionId, Datagram, Header, Kind, Packet};
 pub use parameters::{PreferredAddress, Role, TransportParameters};
-pub use split::{HeaderError, Packets, Protected, reserved_bits_clear, split};
+pub use split::{HeaderError, Packets, Protected, reserved_bits_clear, split, split_seen};
 pub use varint::{read_varint, varint_len, write_varint};
 
 /// QUIC version 1 (RFC 9000 section 15).
 pub const VERSION: u32 = 1;
+/// QUIC version 2 (RFC 9369 section 3.1), which observers read; our endpoints speak version 1.
+pub const VERSION_2: u32 = 0x6b33_43cf;
 /// The authentication tag that packet protection adds (RFC 9001 section 5.3).
 pub const TAG_LEN: u32 = 16;
 /// The longest value of a variable-length integer (RFC 9000 section 16).

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::header::{first, long};
 use super::varint::Reader;
-use super::{ConnectionId, Header, Kind, TAG_LEN, VERSION, decode_number};
+use super::{ConnectionId, Header, Kind, TAG_LEN, VERSION, VERSION_2, decode_number};
 use crate::bytes::u32_at;
 
 /// What of a packet can be read before header protection is removed.
@@ -100,6 +100,15 @@ pub fn split(datagram: &[u8], short_dcid_len: usize) -> Packets<'_> {
         at: 0,
         short_dcid_len,
         destination: None,
+        versions: &[VERSION],
+    }
+}
+
+/// As [`split`], for an observer of others' packets, who knows version 2 as well (RFC 9369).
+pub fn split_seen(datagram: &[u8], short_dcid_len: usize) -> Packets<'_> {
+    Packets {
+        versions: &[VERSION, VERSION_2],
+        ..split(datagram, short_dcid_len)
     }
 }
 
@@ -110,6 +119,8 @@ pub struct Packets<'a> {
     at: usize,
     short_dcid_len: usize,
     destination: Option<ConnectionId>,
+    /// That are known.
+    versions: &'static [u32],
 }
 
 impl Iterator for Packets<'_> {
@@ -164,7 +175,7 @@ impl Packets<'_> {
             let kind = Kind::VersionNegotiation(versions(reader.rest())?);
             return Ok(protected(kind, bytes.len(), end_of_datagram));
         }
-        if version != VERSION {
+        if !self.versions.contains(&version) {
             return Err(HeaderError::Version {
                 version,
                 destination,
@@ -174,7 +185,7 @@ impl Packets<'_> {
         if first & first::FIXED == 0 {
             return Err(HeaderError::FixedBit);
         }
-        let kind = match (first & first::TYPE) >> first::TYPE_SHIFT {
+        let kind = match long::kind(first, version) {
             long::INITIAL => Kind::Initial {
                 token: reader
                     .varint()

@@ -1,0 +1,89 @@
+"""Estimates set right by the twin: what the same rules find of it, whose values are known, tells how far they are off.
+
+That is indirect inference (Gourieroux, Monfort and Renault, Journal of Applied Econometrics 8, 1993). It is done where
+the delay of a path varies: a least round trip is then below the usual one, and packets that keep their order vary less
+than their delays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path as File
+from typing import Final
+
+from polypath import capture
+from polypath.twin.estimate import Estimate
+from polypath.twin.network import Network, Path, network
+from polypath.twin.observed import Place
+from polypath.twin.value import Value
+
+#: Runs of the twin; so close to the capture it needs no other one.
+_ROUNDS, _CLOSE = 4, 0.04
+#: A factor of one round.
+_MOST: Final = 2.0
+
+
+def varies(found: Network) -> bool:
+    """Whether the delay of a path does."""
+    return any(path.estimate.jitter_s is not None for path in found.paths)
+
+
+def calibrated(found: Network, twin: Callable[[Network], Network | None]) -> Network:
+    """The network whose twin shows what the capture shows."""
+    now = found
+    for _ in range(_ROUNDS if varies(found) else 0):
+        theirs = twin(now)
+        if theirs is None:
+            break
+        shown = {path.name: path.estimate for path in theirs.paths}
+        before = now
+        paths = [
+            replace(path, estimate=_towards(path.estimate, first.estimate, shown.get(path.name)))
+            for path, first in zip(now.paths, found.paths, strict=True)
+        ]
+        now = replace(now, paths=tuple(paths))
+        if all(_is_close(*both) for both in zip(before.paths, now.paths, strict=True)):
+            break
+    return now
+
+
+def _towards(now: Estimate, first: Estimate, shown: Estimate | None) -> Estimate:
+    """As much larger as the capture's are than the twin's."""
+    if shown is None or now.jitter_s is None or first.jitter_s is None:
+        return now
+    jitter = now.jitter_s.times(_factor(first.jitter_s, shown.jitter_s))
+    off = next(
+        (mine - theirs for mine, theirs in zip(first.trips_s, shown.trips_s, strict=True) if mine and theirs), 0.0
+    )
+    return replace(now, jitter_s=jitter, delay_s=None if now.delay_s is None else now.delay_s.moved(off / 2))
+
+
+def _factor(first: Value, shown: Value | None) -> float:
+    """Of what the twin does not show at all, the most."""
+    return _MOST if shown is None else min(_MOST, max(1 / _MOST, first.value / shown.value))
+
+
+def _is_close(before: Path, now: Path) -> bool:
+    one, other = before.estimate.jitter_s, now.estimate.jitter_s
+    return one is None or other is None or abs(other.value / one.value - 1) <= _CLOSE
+
+
+def by_round_trips(found: Network, files: Sequence[File], keys: Sequence[File] = ()) -> Network:
+    """With delays of the round trips that each sender's file tells by itself, where those of both ends have but the
+    handshake's, and a delay that varies is not told by one round trip."""
+    if not any(path.estimate.jitter_s is not None and path.ways[0].place is Place.BOTH for path in found.paths):
+        return found
+    told: dict[tuple[str, str], Estimate] = {}
+    for file in files:
+        alone = network(capture.trace([file], segments=True, keys=keys).recording, found.name, both_ends=False)
+        for path in () if alone is None else alone.paths:
+            if path.ways[0].place is Place.SENDER and path.estimate.delay_s is not None:
+                told[path.source, path.destination] = path.estimate
+    return replace(found, paths=tuple(_with(path, told.get((path.source, path.destination))) for path in found.paths))
+
+
+def _with(path: Path, alone: Estimate | None) -> Path:
+    if path.estimate.jitter_s is None or alone is None:
+        return path
+    return replace(path, estimate=replace(path.estimate, delay_s=alone.delay_s, trips_s=alone.trips_s))

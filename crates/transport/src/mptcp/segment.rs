@@ -4,6 +4,7 @@ use polypath_wire::mptcp::{DataAck, Dsn, Dss, MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::connection::Connection;
+use super::ending::refuse_late_data;
 use super::session::{Join, Multipath};
 use crate::seq::unwrap;
 use crate::tcp::{Arrived, State};
@@ -203,6 +204,10 @@ impl Connection {
             (_, false) => self.on_plain_ack(subflow),
             (None, true) if self.is_piece(subflow, segment) => {}
             (None, true) => self.on_bare_ack(subflow, segment),
+        }
+        let own = &self.subflows[subflow];
+        if own.closed_at.is_some() && subflow > 0 && refuse_late_data(self, subflow, segment) {
+            return;
         }
         if self.subflows[subflow].socket.state != State::Established
             && !self.goes_on(subflow, segment)

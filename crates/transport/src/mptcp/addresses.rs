@@ -368,7 +368,7 @@ impl Connection {
             let mut closed = false;
             for subflow in 0..self.subflows.len() {
                 let own = &self.subflows[subflow];
-                if own.remote_id != id || !own.is_open() || !own.is_known() {
+                if own.remote_id != id || !removable(own) {
                     continue;
                 }
                 closed |= own.opened_here;
@@ -408,6 +408,9 @@ impl Connection {
         }
         local.backup = backup;
         let local = local.clone();
+        if forgotten(self) {
+            return;
+        }
         let left = match self.policy.manager().path_manager().departure(&local) {
             Departure::Unnoticed => false,
             Departure::UnlessLast => elsewhere,
@@ -418,7 +421,11 @@ impl Connection {
             return;
         }
         let from = self.subflows.iter().map(|subflow| {
-            subflow.tuple.local.ip() == address
+            let own = subflow.tuple.local;
+            // An endpoint with a port is none of subflows at another (`mptcp_pm_mp_prio_send_ack`).
+            let ranked = !first_alone || self.policy.manager().ranks(own);
+            own.ip() == address
+                && ranked
                 && subflow.is_open()
                 && subflow.socket.state.synchronised()
         });
@@ -452,6 +459,9 @@ impl Connection {
         let Some(id) = self.policy.addresses_mut().set_up(address, up) else {
             return;
         };
+        if forgotten(self) {
+            return;
+        }
         if up {
             self.announcements.set_open(true);
             self.manage_paths(Occasion::AddressUp(id));
@@ -541,10 +551,10 @@ impl Connection {
         let Some(local) = self.policy.addresses_mut().local_at_mut(address) else {
             return;
         };
-        if !reopens || !local.up {
+        let local = local.clone();
+        if !reopens || !local.up || forgotten(self) {
             return;
         }
-        let local = local.clone();
         let departure = self.policy.manager().path_manager().departure(&local);
         if departure != Departure::Misnamed {
             let leaving = open(&self.subflows, |own| own.local_id == local.id);
@@ -570,6 +580,9 @@ impl Connection {
         let up: Vec<IpAddr> = self.policy.addresses().up().collect();
         let up: Vec<IpAddr> = up.into_iter().filter(|it| of.contains(it)).collect();
         let told = self.policy.manager_mut().path_manager_mut().flush(&up);
+        if forgotten(self) {
+            return;
+        }
         for &id in &told {
             self.announcements.remove(id, REPEATS);
         }
@@ -610,8 +623,23 @@ impl Connection {
 /// The subflows that the kernel's list has as open, and that suit.
 fn open(subflows: &[Subflow], suits: impl Fn(&Subflow) -> bool) -> Vec<usize> {
     let all = subflows.iter().enumerate();
-    let open = all.filter(|(_, own)| own.is_open() && own.is_known() && suits(own));
+    let open = all.filter(|(_, own)| removable(own) && suits(own));
     open.map(|(subflow, _)| subflow).collect()
+}
+
+/// Whether a removal ends a subflow: it is there, and its own end has not begun before the peer's (`mptcp_pm_rm_addr_or_subflow`).
+fn removable(own: &Subflow) -> bool {
+    let begun = own.socket.closing() && own.socket.state != State::LastAck;
+    own.is_open() && own.is_known() && !begun
+}
+
+/// Both ends of the stream are acknowledged: the kernel's connection is gone, and its subflows finish without it (`mptcp_check_data_fin`,
+/// `__mptcp_destroy_sock`).
+fn forgotten(connection: &Connection) -> bool {
+    connection.shared.config.profile.forgets_at_its_end()
+        && connection.session.multipath.is_some()
+        && connection.send.closed()
+        && connection.shared.receive.at_end()
 }
 
 fn put_option(segment: &mut Segment, option: MptcpOption) {

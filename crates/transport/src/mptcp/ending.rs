@@ -1,5 +1,8 @@
 //! The end of subflows, and of the connection with them.
 
+use polypath_wire::mptcp::{MptcpOption, ResetReason};
+use polypath_wire::tcp::Segment;
+
 use super::connection::Connection;
 use super::subflow::Subflow;
 use crate::path_manager::Occasion;
@@ -179,4 +182,34 @@ impl Connection {
             self.end(CloseReason::Reset);
         }
     }
+}
+
+/// New data for a subflow that this host has left: nobody will read it, and the peer hears so by a reset (RFC 9293 section 3.10.4, Linux
+/// `tcp_rcv_state_process` on RCV_SHUTDOWN, `tcp_timewait_state_process`). The first subflow goes on receiving (`__mptcp_subflow_disconnect`).
+/// False: there is none.
+#[cold]
+pub(super) fn refuse_late_data(
+    connection: &mut Connection,
+    subflow: usize,
+    segment: &Segment,
+) -> bool {
+    let socket = &connection.subflows[subflow].socket;
+    let end = socket.position(segment) + u64::from(segment.payload.len);
+    let new = segment.payload.len > 0 && end > socket.received() && !socket.peer_finished();
+    if !new {
+        return false;
+    }
+    // What is left of a socket whose FIN was acknowledged reads no options.
+    let reads = socket.state != State::FinWait2;
+    let mapped = segment.dss.is_some_and(|dss| dss.mapping.is_some());
+    connection.with(subflow, |socket, cx| socket.refuse(cx, segment));
+    if reads
+        && mapped
+        && let Some(reset) = connection.shared.out.last_mut()
+    {
+        let reason = ResetReason::Unspecified as u8;
+        reset.segment.rare_mut().mptcp = vec![MptcpOption::TcpRst { flags: 0, reason }];
+    }
+    connection.close_subflow(subflow);
+    true
 }

@@ -4,9 +4,10 @@ use polypath_wire::mptcp::{DataAck, Dsn, Dss, MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::connection::Connection;
+use super::ending::refuse_late_data;
 use super::session::{Join, Multipath};
 use crate::seq::unwrap;
-use crate::tcp::{Arrived, State};
+use crate::tcp::{Arrived, Socket, State};
 use crate::{CloseReason, EventKind, Mib, Nanos, Purpose};
 
 /// How an arriving packet was treated on its way.
@@ -204,6 +205,10 @@ impl Connection {
             (None, true) if self.is_piece(subflow, segment) => {}
             (None, true) => self.on_bare_ack(subflow, segment),
         }
+        let own = &self.subflows[subflow];
+        if own.closed_at.is_some() && subflow > 0 && refuse_late_data(self, subflow, segment) {
+            return;
+        }
         if self.subflows[subflow].socket.state != State::Established
             && !self.goes_on(subflow, segment)
         {
@@ -242,7 +247,9 @@ impl Connection {
             self.with(subflow, |socket, cx| socket.send_third_ack(cx));
             return false;
         }
-        if !self.with(subflow, |socket, cx| socket.acceptable(cx, segment)) {
+        let late = self.shared.config.profile.takes_resets_behind_fin()
+            && resets_behind_fin(&self.subflows[subflow].socket, segment);
+        if !late && !self.with(subflow, |socket, cx| socket.acceptable(cx, segment)) {
             return false;
         }
         if segment.flags.contains(Flags::RST) {
@@ -619,4 +626,13 @@ impl Connection {
             self.shared.receive.end = Some(self.subflows[subflow].socket.received() - 2);
         }
     }
+}
+
+/// A reset has the number of the FIN before it, and this end is open (Linux `tcp_reset_check`).
+fn resets_behind_fin(socket: &Socket, segment: &Segment) -> bool {
+    let waits = matches!(
+        socket.state,
+        State::CloseWait | State::LastAck | State::Closing
+    );
+    waits && segment.flags.contains(Flags::RST) && socket.position(segment) + 1 == socket.received()
 }

@@ -35,7 +35,7 @@ pub struct Subflow {
     pub backup_local: bool,
     pub backup_remote: bool,
     /// This host asked for it.
-    pub(super) opened_here: bool,
+    pub opened_here: bool,
     /// It takes only what arrives at its address's interface.
     pub bound: bool,
     pub established_at: Option<Nanos>,

@@ -329,6 +329,28 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether what is sent behind an unanswered tail loss probe sets a probe timeout, at which nothing leaves and the retransmission timeout counts
+    /// from the oldest segment (Linux `tcp_send_loss_probe`, `tcp_rearm_rto`), and a probe that repeats a segment takes no room in the
+    /// window (`__tcp_retransmit_skb`).
+    pub(crate) fn times_tails_anew(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether a reset is taken that has the number of the peer's FIN, which others find outside of the window (Linux `tcp_reset_check`).
+    pub(crate) fn takes_resets_behind_fin(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether nothing of addresses concerns a connection any more once both ends of its stream are acknowledged (Linux `__mptcp_destroy_sock`).
+    pub(crate) fn forgets_at_its_end(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// Whether a tail loss probe for which there is no route does not count as sent (Linux `__tcp_retransmit_skb`, `tcp_write_xmit`).
+    pub(crate) fn probes_by_route(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether the acknowledgement that reports a mark is the first by which the window shrinks (Linux `tcp_fastretrans_alert`,
     /// `tcp_try_to_open`), or the one after it.
     pub(crate) fn reduces_at_the_mark(self) -> bool {

@@ -71,6 +71,10 @@ impl Target {
                 let syn = flags.contains(Flags::SYN);
                 near && (syn || flags.contains(Flags::ACK) && ack == snd_nxt)
             }
+            // The profile `linux` takes the number of the FIN, too (`tcp_reset_check`).
+            State::CloseWait | State::LastAck | State::Closing if flags.contains(Flags::RST) => {
+                rcv_nxt.wrapping_sub(seq) <= 1
+            }
             _ if flags.contains(Flags::RST) => seq == rcv_nxt,
             // The handshake's SYN/ACK again draws its third ACK again.
             _ if flags.contains(Flags::SYN) => seq == rcv_nxt.wrapping_sub(1),

@@ -574,6 +574,91 @@ fn a_removal_waits_while_its_interface_is_down() {
     }
 }
 
+/// `tcp_rcv_state_process`, RCV_SHUTDOWN: what still comes on a subflow that its host has left is answered by a reset, the first with MP_TCPRST.
+#[test]
+fn data_for_a_subflow_that_was_left_is_reset() {
+    let mut pair = upstream_meshed("none", "signal", &[10], 2);
+    pair.write(Side::Client, 1);
+    pair.run_for(SECOND);
+    assert_eq!(pair.established_subflows(), 2);
+    pair.write(Side::Client, 2_000_000);
+    pair.run_for(25 * MS);
+    let left = pair.now;
+    // Neither the removal nor the FIN arrives.
+    pair.hook(|packet| {
+        let left = packet.from == Side::Server && packet.subflow == 1;
+        let lost = left && !packet.segment.flags.contains(Flags::RST);
+        let removes = |option: &MptcpOption| matches!(option, MptcpOption::RemoveAddr { .. });
+        if lost || packet.options().iter().any(removes) {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    pair.act(Side::Server, |connection, now| {
+        connection.set_address_up(server_address(1), false, now)
+    });
+    pair.run_for(10 * SECOND);
+    let resets: Vec<&Packet> = pair
+        .sent(Side::Server)
+        .filter(|it| it.at >= left && it.segment.flags.contains(Flags::RST))
+        .collect();
+    assert!(matches!(
+        resets[0].options(),
+        [MptcpOption::TcpRst { flags: 0, .. }]
+    ));
+    assert!(resets[1..].iter().all(|it| it.options().is_empty()));
+    assert_eq!(pair.counter(Side::Client, Mib::MPTcpExtMPRstRx), 1);
+    assert_eq!(pair.counter(Side::Server, Mib::MPTcpExtMPRstTx), 0);
+    pair.assert_whole(Side::Server, 2_000_001);
+}
+
+/// `tcp_send_loss_probe`: a probe that finds no way out is none, and the retransmission timeout counts from the segment.
+#[test]
+fn a_loss_probe_needs_a_route() {
+    let mut pair = upstream_meshed("none", "none", &[10], 1);
+    pair.write(Side::Client, 1);
+    pair.run_for(SECOND);
+    pair.act(Side::Client, |connection, now| {
+        connection.set_address_up(client_address(0), false, now)
+    });
+    pair.hook(|_| Fate::Drop);
+    pair.write(Side::Client, 100);
+    let written = pair.now;
+    pair.run_for(SECOND);
+    assert_eq!(pair.counter(Side::Client, Mib::TcpExtTCPLossProbes), 0);
+    let again: Vec<u64> = pair
+        .data(Side::Client)
+        .filter(|it| it.at > written)
+        .map(|it| (it.at - written) / MS)
+        .collect();
+    assert_eq!(again, [221, 661], "by the timeouts alone");
+}
+
+/// `__mptcp_destroy_sock`: once both ends of the stream are acknowledged, no address is told or removed any more.
+#[test]
+fn nothing_is_told_after_the_end_of_the_stream() {
+    let mut pair = upstream_meshed("subflow", "none", &[10, 10], 1);
+    pair.write(Side::Client, 1);
+    pair.run_for(SECOND);
+    assert_eq!(pair.established_subflows(), 2);
+    pair.close(Side::Client);
+    pair.close(Side::Server);
+    pair.run_for(SECOND);
+    pair.act(Side::Client, |connection, now| {
+        connection.set_backup(client_address(0), true, now);
+        connection.set_address_up(client_address(1), false, now);
+    });
+    pair.run_for(SECOND);
+    for counter in [
+        Mib::MPTcpExtMPPrioTx,
+        Mib::MPTcpExtRmAddrTx,
+        Mib::MPTcpExtRmSubflow,
+    ] {
+        assert_eq!(pair.counter(Side::Client, counter), 0, "{counter:?}");
+    }
+}
+
 /// `tcp_send_fin`
 #[test]
 fn a_fin_takes_with_it_what_nagle_holds() {

@@ -294,6 +294,21 @@ fn a_reset_outside_the_window_is_ignored() {
     }
 }
 
+/// Linux `tcp_reset_check`: who sends one may not count its FIN any more.
+#[test]
+fn a_reset_at_the_number_of_the_fin_ends_what_is_half_open() {
+    for (profile, ended) in [
+        (Profile::Linux, Some(CloseReason::Reset)),
+        (Profile::Rfc, None),
+    ] {
+        let config = with_profile(profile, tcp());
+        let mut script = Script::connected(&config, Peer::default(), 100 * MS);
+        script.inject(script.fin(1, 1));
+        script.inject(script.reset(1));
+        assert_eq!(script.connection.ended(), ended, "{profile:?}");
+    }
+}
+
 /// RFC 5961 section 4.2.
 #[test]
 fn a_syn_is_challenged() {

@@ -223,6 +223,27 @@ fn classic_recovery_halves_the_window_at_once() {
     }
 }
 
+/// Linux `tcp_send_loss_probe`, `tcp_rearm_rto`: what is sent behind an unanswered probe has the retransmission timeout count from the oldest segment
+/// again, and not from the probe.
+#[test]
+fn data_behind_a_probe_takes_the_timeout_back_to_the_oldest_segment() {
+    let again = |profile| {
+        let config = with_profile(profile, tcp());
+        let mut script = Script::connected(&config, Peer::default(), 100 * MS);
+        script.inject(script.ack(1));
+        script.write(2 * MSS);
+        script.drain();
+        let start = script.now;
+        script.expect_data(at(1), 1460);
+        script.write(MSS);
+        script.expect_data(at(2), 1460);
+        let repeat = script.expect_data(1, 1460);
+        (repeat.at - start) / MS
+    };
+    let (here, there) = (again(Profile::Linux), again(Profile::Rfc));
+    assert!(here + 100 < there, "{here} and {there} ms");
+}
+
 #[test]
 fn a_tail_loss_is_probed_after_two_round_trips() {
     let mut script = Script::connected(&tcp(), Peer::default(), 100 * MS);

@@ -17,7 +17,7 @@ use super::Hosts;
 use super::events::lacks_address;
 use crate::simulation::apps::Apps;
 use crate::simulation::world::Owner;
-use crate::simulation::world::World;
+use crate::simulation::world::{World, route_unbound};
 
 /// Room for so many segments stays with a connection that sent them; bursts are rare, and their room goes.
 const KEPT_TRANSMITS: usize = 4;
@@ -437,10 +437,13 @@ impl Hosts {
             let first_dsn = connection.tcp().and_then(|it| it.data_sequence(0));
             // A controller reads the first segment of TCP before it places the flow.
             let waits = world.reads_first_segments() && connection.tcp().is_some();
+            let answers = (connection.tcp()).is_some_and(|it| !it.subflows()[subflow].opened_here);
             let gateways = self.endpoints.gateways(index, subflow);
             let flow =
                 world.unrouted_flow((tuple.local, tuple.remote), gateways, sender, index as u64);
-            if !waits {
+            if !waits && answers {
+                route_unbound(world, flow, node);
+            } else if !waits {
                 world.route_flow(flow, node);
             }
             world.net.flow_mut(flow).first_dsn = first_dsn;

@@ -100,14 +100,9 @@ impl World {
         let gateways = gateways.iter().rev().copied().collect();
         let sender = sender.opposite();
         let stream = sender.endpoint().map_or(0, u64::from);
-        self.new_flow(
-            receiver_node as usize,
-            destination,
-            source,
-            gateways,
-            sender,
-            stream,
-        )
+        let answer = self.unrouted_flow((destination, source), gateways, sender, stream);
+        route_unbound(self, answer, receiver_node as usize);
+        answer
     }
 
     /// Sends a segment that is no application's connection's.
@@ -220,4 +215,24 @@ impl World {
         let switching = self.switching.as_mut();
         switching.is_some_and(|switching| switching.walk_lost_flow(&mut self.net, number, TCP))
     }
+}
+
+/// As [`World::route_flow`], for packets that are not bound to the interface of their source. Where no way leads from that to the receiver, they
+/// leave as those without a source do (Linux: the main table counts where the one of the source knows no way).
+pub fn route_unbound(world: &mut World, number: u32, node: usize) {
+    world.route_flow(number, node);
+    let flow = world.net.flow(number);
+    let placed = flow.route.or(flow.queued_route).is_some() || flow.here;
+    if placed || world.switching.is_some() || world.spreading.is_some() || !world.stands.is_empty()
+    {
+        return;
+    }
+    let (label, destination) = (flow.label(), flow.destination.ip());
+    let gateways = flow.gateways.clone();
+    let Some(&first) = world.net.sources(node, destination).first() else {
+        return;
+    };
+    let network = &mut world.net.network;
+    let found = network.route_via(NodeId(node as u32), first, &gateways, destination, label);
+    world.net.flow_mut(number).route = found.ok();
 }

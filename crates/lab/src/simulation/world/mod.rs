@@ -33,6 +33,7 @@ use crate::qlog::Qlogs;
 use crate::record::Recorder;
 use crate::spreading::Spreading;
 
+pub use flows::route_unbound;
 use net::Net;
 use prefetching::Expecting;
 use stand::Stand;

@@ -7,6 +7,11 @@ impl Connection {
     /// is repeated. A subflow's new data is what it was given already.
     #[cold]
     pub(in crate::mptcp) fn on_probe_timeout(&mut self, subflow: usize) {
+        let local = self.subflows[subflow].tuple.local.ip();
+        if self.shared.config.profile.probes_by_route() && self.policy.addresses().is_down(local) {
+            // Nothing leaves, so that what is left of the retransmission timeout comes next (`tcp_rearm_rto`).
+            return self.with(subflow, |socket, cx| socket.arm_retransmission(cx.shared));
+        }
         if !self.with(subflow, |socket, cx| socket.on_probe_timeout(cx.shared)) {
             return;
         }

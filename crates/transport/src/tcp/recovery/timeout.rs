@@ -18,7 +18,7 @@ impl Socket {
             && !self.sent.is_empty()
             && matches!(recovery.state, CaState::Open | CaState::Cwr)
             && recovery.sacked == 0
-            && recovery.probe_end.is_none()
+            && (recovery.probe_end.is_none() || shared.config.profile.times_tails_anew())
             && recovery.timeouts == 0;
         if !eligible
             || !matches!(
@@ -65,9 +65,12 @@ impl Socket {
 
     /// The probe timeout has passed (RFC 8985 section 7.3). True: a probe is to be sent.
     pub(crate) fn on_probe_timeout(&mut self, shared: &Shared) -> bool {
+        if self.recovery.probe_end.is_some() {
+            self.arm_retransmission(shared);
+            return false;
+        }
         self.arm_from_now(shared);
-        let last = self.sent.back();
-        self.recovery.probe_end.is_none() && last.is_some_and(|last| !last.has(Sent::SACKED))
+        self.sent.back().is_some_and(|last| !last.has(Sent::SACKED))
     }
 
     /// Repeats the last segment as a probe.
@@ -75,6 +78,11 @@ impl Socket {
         if let Some(last) = self.sent.len().checked_sub(1) {
             self.note_loss_probe(cx, true);
             self.retransmit(cx, last);
+            let sent = &mut self.sent[last];
+            if cx.shared.config.profile.times_tails_anew() && sent.has(Sent::RETRANSMITTING) {
+                sent.clear(Sent::RETRANSMITTING);
+                self.recovery.retransmitting -= 1;
+            }
         }
     }
 

@@ -83,7 +83,7 @@ def estimate(ways: Sequence[Way]) -> tuple[Sequence[Way], Estimate]:
     if rate is not None and spread is not None:
         rate, spread, ways = _with_jitter(ways, tightest(ways, rate), spread)
     met = None if rate is None else [backlog.at_losses(way, rate.value) for way in ways]
-    moving = _moves(ways, rate)
+    moving = _moves(ways, rate, spread)
     queue, overflows = (None, 0) if met is None else _overflow(ways, met, moves=bool(moving))
     lost = sum(int(way.lost.sum()) for way in ways)
     trips = _trips(ways, rate, spread)
@@ -147,11 +147,12 @@ def _waits_s(ways: Sequence[Way], closest: Value | None) -> float | None:
     return max(least, _WAITING * max(float(way.wire.max()) for way in ways) * 8 / closest.value)
 
 
-def _moves(ways: Sequence[Way], rate: Value | None) -> tuple[Move, ...]:
+def _moves(ways: Sequence[Way], rate: Value | None, spread: Value | None) -> tuple[Move, ...]:
     least = _waits_s(ways, rate)
     if least is None:
         return ()
-    found = [_trains(way, _TRAINS[1], least) for way in ways]
+    count = _TRAINS[1] if rate is None or spread is None else _steady(ways, rate, spread)
+    found = [_trains(way, count, least) for way in ways]
     times, rates = (np.concatenate([each[part] for each in found]) for part in (0, 1))
     return moves(times, rates)
 
@@ -171,7 +172,7 @@ def _among_jitter(ways: Sequence[Way], rate: Value, spread: Value) -> Value:
     """The rate of trains so long that what the delay varies by is little of them; of what came faster than it was sent
     if none queued."""
     packet_s = max(float(way.wire.max()) for way in ways) * 8 / rate.value
-    enough = next((count for count in _LONG if count * packet_s >= _STEADY * spread.value), _LONG[-1])
+    enough = _steady(ways, rate, spread)
     least = _waits_s(ways, rate)
     least = None if least is None else least + _SURELY * spread.value
     for count in (enough, *(each for each in reversed(_LONG) if each < enough)):
@@ -184,6 +185,12 @@ def _among_jitter(ways: Sequence[Way], rate: Value, spread: Value) -> Value:
                 margin = _FRAMING + _SHARE * spread.value / (count * packet_s)
                 return Value(float(middle), float(low) * (1 - margin), float(high) * (1 + margin))
     return Value(rate.value, rate.value / _OPEN, rate.value * _OPEN)
+
+
+def _steady(ways: Sequence[Way], rate: Value, spread: Value) -> int:
+    """Arrivals of a train of which what the delay varies by is little."""
+    packet_s = max(float(way.wire.max()) for way in ways) * 8 / rate.value
+    return next((count for count in _LONG if count * packet_s >= _STEADY * spread.value), _LONG[-1])
 
 
 def _bursts(way: Way, count: int) -> Floats:

@@ -168,8 +168,10 @@ def _rate(ways: Sequence[Way]) -> Value | None:
 
 
 def _among_jitter(ways: Sequence[Way], rate: Value, spread: Value) -> Value:
-    """The rate of trains so long that what the delay varies by is little of them; of what came faster than it was sent
-    if none queued."""
+    """The rate of trains that are long compared with the jitter.
+
+    If no packets queued, it is that of packets that arrived faster than they were sent.
+    """
     packet_s = max(float(way.wire.max()) for way in ways) * 8 / rate.value
     enough = next((count for count in _LONG if count * packet_s >= _STEADY * spread.value), _LONG[-1])
     least = _waits_s(ways, rate)

@@ -41,6 +41,8 @@ class Sentence:
 
     @property
     def words(self) -> int:
+        if not any(sign.isalpha() for sign in self.text):
+            return 0  # A list of numbers is no sentence.
         return sum(any(sign.isalnum() for sign in word) for word in self.text.split())
 
 

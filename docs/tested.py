@@ -66,8 +66,8 @@ def campaigns() -> Iterator[Row]:
     yield "Scenarios of QUIC beside noq-proto", f"{agree} agree", "`polypath compare --engines sim,noq`"
     ran = found(r"drawn, [\d,]+ refused, ([\d,]+) run", "beside.md")
     yield "Random plans on both engines", f"{ran} run, every byte compared", "`make beside`"
-    ran = found(r"Of the other ([\d,]+), [\d,]+ are alike", "subflows.md")
-    alike = found(r", ([\d,]+) are alike", "subflows.md")
+    ran = found(r"In [\d,]+ of the other ([\d,]+) set-ups", "subflows.md")
+    alike = found(r"In ([\d,]+) of the other [\d,]+ set-ups", "subflows.md")
     what = "Random set-ups of path management on both engines"
     yield what, f"{alike} of {ran} alike in all counters", "`make subflows`"
     held = found(r"among those that fit: ([\d,]+) times", "metamorphic.md")

@@ -1,8 +1,9 @@
 """Random path management on the simulator and on the kernel: which subflows there were, when, and what was counted.
 
 usage: python -m assurance.subflows [--count N] [--first K] [--show NUMBER] [--kept FOLDER] [--out PAGE]
-Goes on where it stopped, if the program and the kernel are the same. Exit code 1 where the engines differ in a set-up
-for which known.toml has no cause, or has one although they agree. --show prints a set-up as a scenario.
+
+Goes on where it stopped, if the program and the kernel are the same. --show prints a set-up as a scenario. Exit code 1
+if the engines differ in a set-up without a cause in known.toml, or agree in one that has a cause there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Captures of networks whose parameters are hidden, and what `polypath twin` finds of them.
 
 usage: python -m assurance.twins [--count N] [--first K] [--asked N] [--show NUMBER] [--kept FOLDER] [--out PAGE]
+
 Goes on where it stopped, if the program is the same. Exit code 1 where less is near the truth than is claimed.
 --show prints the scenario of a number.
 """

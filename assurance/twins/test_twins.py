@@ -78,5 +78,5 @@ def test_a_page_counts_what_is_near() -> None:
     assert Asked.load(answers[0].json()) == answers[0]
     assert list(by_answer(answers))[2] == "| 1 | goodput | a | 9.6 | b | 10 |"
     text = page(rows, answers)
-    assert "1 queues are left open" in text
-    assert "In 1 of 2 twins" in text
+    assert "1 queue sizes are not known" in text
+    assert "the true one in 1 of 2 twins" in text

@@ -46,6 +46,12 @@ def test_code_and_tables_are_read_as_a_reader_does(tmp_path: Path) -> None:
     assert told(tmp_path, "page.md", page) == []
 
 
+def test_a_list_of_numbers_is_no_sentence(tmp_path: Path) -> None:
+    numbers = ", ".join(["9,007"] * 30)
+    assert told(tmp_path, "page.md", f"| a |\n|---|\n| {numbers} |\n") == []
+    assert told(tmp_path, "page.md", f"These are {numbers}.\n") == ["32 words, at most 25"]
+
+
 def test_sentences_end_where_a_reader_stops() -> None:
     text = "See e.g. RFC 8684 section 3.2. It names `a.b` here. A cwnd of 1.5 kB, cf. Fig. 2, ends here."
     assert list(prose.split(text)) == [

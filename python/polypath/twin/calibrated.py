@@ -1,8 +1,8 @@
 """Estimates set right by the twin: what the same rules find of it, whose values are known, tells how far they are off.
 
-That is indirect inference (Gourieroux, Monfort and Renault, Journal of Applied Econometrics 8, 1993). It is done where
-the delay of a path varies: a least round trip is then below the usual one, and packets that keep their order vary less
-than their delays.
+The method is indirect inference (Gourieroux, Monfort and Renault, Journal of Applied Econometrics 8, 1993). It applies
+to paths with jitter. Their least round trip is below the usual one, and packets that keep their order vary less than
+the delays that were drawn for them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _towards(now: Estimate, first: Estimate, shown: Estimate | None) -> Estimate
 
 
 def _factor(first: Value, shown: Value | None) -> float:
-    """Of what the twin does not show at all, the most."""
+    """The largest factor if the twin does not show the value at all."""
     return _MOST if shown is None else min(_MOST, max(1 / _MOST, first.value / shown.value))
 
 
@@ -70,8 +70,11 @@ def _is_close(before: Path, now: Path) -> bool:
 
 
 def by_round_trips(found: Network, files: Sequence[File], keys: Sequence[File] = ()) -> Network:
-    """With delays of the round trips that each sender's file tells by itself, where those of both ends have but the
-    handshake's, and a delay that varies is not told by one round trip."""
+    """With delays from the round trips in each sender's file alone.
+
+    Files of both ends together give only the handshake's round trip, and one round trip does not show a delay that
+    varies.
+    """
     if not any(path.estimate.jitter_s is not None and path.ways[0].place is Place.BOTH for path in found.paths):
         return found
     told: dict[tuple[str, str], Estimate] = {}

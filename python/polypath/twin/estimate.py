@@ -169,8 +169,10 @@ def _rate(ways: Sequence[Way]) -> Value | None:
 
 
 def _among_jitter(ways: Sequence[Way], rate: Value, spread: Value) -> Value:
-    """The rate of trains so long that what the delay varies by is little of them; of what came faster than it was sent
-    if none queued."""
+    """The rate of trains that are long compared with the jitter.
+
+    If no packets queued, it is that of packets that arrived faster than they were sent.
+    """
     packet_s = max(float(way.wire.max()) for way in ways) * 8 / rate.value
     enough = _steady(ways, rate, spread)
     least = _waits_s(ways, rate)

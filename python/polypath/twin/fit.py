@@ -224,7 +224,7 @@ class Fitter:
     def run(self, text: str, seed: int, *, alone: bool = False) -> tuple[Network | None, Recording]:
         """The twin's capture, made at the same places; its network if it carried data.
 
-        With `alone` its round trips are those that a sender's file tells by itself.
+        With `alone` its round trips are those in a sender's file alone.
 
         Raises ScenarioError, EngineError.
         """

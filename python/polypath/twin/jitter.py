@@ -1,9 +1,11 @@
 """How far the delay of a path varies where no queue explains it.
 
-What a packet waits behind others follows from when they came and from the link's rate (Lindley, Proc. Cambridge Phil.
-Soc. 48, 1952). What is left of its time on the way is the path's delay; its differences between packets that are far
-enough apart to be drawn independently (RFC 3550 section 6.4.1 takes them of neighbours) tell how it varies. A path
-keeps the order of its packets, so that neighbours' delays are alike where it varies by more than lies between them.
+The time that a packet waits behind others follows from their arrivals and the link's rate (Lindley, Proc. Cambridge
+Phil. Soc. 48, 1952). The rest of its time on the way is the path's delay.
+
+The jitter follows from differences of this delay between packets far enough apart to have independent delays. (RFC 3550
+section 6.4.1 uses neighbours.) A path keeps the order of its packets. Neighbours' delays are therefore alike if the
+delay varies by more than the time between them.
 """
 
 from __future__ import annotations
@@ -60,8 +62,10 @@ def jitter(ways: Sequence[Way], rate_bps: float) -> Value | None:
 
 
 def _alone(ways: Sequence[Way], rate_bps: float) -> tuple[float, int] | None:
-    """How far the delays of packets that found no queue lie apart, and of how many: each from the one before, so that a
-    wait that is known wrongly for a while counts little."""
+    """The deviation of the delays of packets that found no queue, and their number.
+
+    Each delay is compared with the one before: a wait that is wrong for a while then counts little.
+    """
     both = [_left(way, rate_bps) for way in ways]
     found = np.concatenate([np.zeros(0), *(np.diff(left[waited <= _WAITED_S]) for left, waited in both)])
     if found.size < _ENOUGH:
@@ -121,8 +125,10 @@ def round_trip(way: Way, rate_bps: float, spread: Value) -> float | None:
 
 
 def _idle(way: Way, rate_bps: float, spread: Value) -> Floats:
-    """Of packets that found no queue or were among the first behind one that did, and took no longer than those do, the
-    time on the way."""
+    """The time on the way of packets that found no queue.
+
+    The first few behind such a packet count too. Times far above the least are left out.
+    """
     waited = _waits(way, rate_bps)
     order = np.arange(waited.size)
     since = order - np.maximum.accumulate(np.where(waited <= _WAITED_S, order, -_FIRST))
@@ -132,7 +138,7 @@ def _idle(way: Way, rate_bps: float, spread: Value) -> Floats:
 
 
 def _waits(way: Way, rate_bps: float) -> Floats:
-    """Of each packet the time behind those that came before."""
+    """The time that each packet waits behind those before it."""
     takes = np.where(way.lost & ~way.holes, 0.0, way.wire * 8 / rate_bps)
     total = np.cumsum(takes)
     # The link is free when everything is sent since it last began from nothing.
@@ -141,7 +147,7 @@ def _waits(way: Way, rate_bps: float) -> Floats:
 
 
 def _left(way: Way, rate_bps: float) -> tuple[Floats, Floats]:
-    """Of packets whose time on the way is known, what is left of it without queue and transmission, and the wait."""
+    """The time on the way without queue and transmission, and the wait, of the packets for which it is known."""
     waited = _waits(way, rate_bps)
     known = np.isfinite(way.queued_s)
     left = way.told_s - way.enters_s - waited - way.wire * 8 / rate_bps

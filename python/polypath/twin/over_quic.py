@@ -1,7 +1,7 @@
 """What a capture shows of each direction of each path of a QUIC connection whose packets are open.
 
-Acknowledgements say how long they were delayed, and packet numbers what is missing. There are no timestamps: a capture
-at the receiver sees time in queues only where its own frames are acknowledged, as those that give credit are.
+Acknowledgements carry their own delay, and packet numbers show what is missing. There are no timestamps. A capture
+at the receiver shows time in queues only if its own frames are acknowledged, as frames that give credit are.
 """
 
 from __future__ import annotations
@@ -118,8 +118,10 @@ def _way(
 
 
 def _holes(numbers: Ints, spaces: Ints, has_data: Flags) -> Flags:
-    """Of the packets with data those before which numbers are missing that never come: what carried them was lost
-    before the place of capture."""
+    """The packets with data that follow missing numbers.
+
+    The packets with these numbers never come: they were lost before the place of capture.
+    """
     found = np.zeros(numbers.size, dtype=bool)
     for space in np.unique(spaces):
         (at,) = np.nonzero(spaces == space)

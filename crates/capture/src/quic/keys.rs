@@ -1,4 +1,5 @@
-//! Keys of packets from secrets of TLS, as an analyser of a network makes them (RFC 9001 sections 5 and 6), in versions 1 and 2.
+//! Packet protection keys from TLS secrets, as a network analyser derives them (RFC 9001 sections 5 and 6).
+//! Versions 1 and 2 are supported.
 
 use std::collections::BTreeMap;
 

@@ -45,3 +45,12 @@ def test_flows_alone_take_turns(streams: int, used: set[str]) -> None:
     ends = polypath.run(Scenario.parse(text, "turns")).table("link_ends")
     sent = ends.filter(pl.col("name").is_in(["ap", "aq"]), pl.col("direction") == "forward", pl.col("sent_bytes") > 0)
     assert set(sent["name"]) == used
+
+
+def test_an_account_takes_no_turn() -> None:
+    bulk = '[[application]]\nkind = "bulk"\nclient = "c"\nserver = "s"\nduration = "500 ms"\n'
+    limited = NETWORK.replace('ends = ["c", "a"]', 'ends = ["c", "a"]\nrate = "5 Mbps"')
+    plan = Scenario.parse(limited + bulk, "turns").plan()
+    without, kept = (polypath.run(plan, account=account) for account in (False, True))
+    assert not kept.table("account").is_empty()
+    assert kept.metadata.recording_sha256 == without.metadata.recording_sha256

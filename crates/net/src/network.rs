@@ -167,6 +167,19 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         self.topology.leads(from, src, dst)
     }
 
+    /// As [`Topology::way`].
+    ///
+    /// # Errors
+    /// Why there is no route.
+    pub fn way(
+        &mut self,
+        from: NodeId,
+        src: IpAddr,
+        dst: IpAddr,
+    ) -> Result<Vec<ChannelId>, RouteError> {
+        self.topology.way(from, src, dst)
+    }
+
     /// As [`Topology::sources`].
     pub fn sources(&mut self, from: NodeId, dst: IpAddr) -> Vec<IpAddr> {
         self.topology.sources(from, dst)

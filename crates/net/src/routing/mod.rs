@@ -140,6 +140,19 @@ impl Topology {
         self.search(from, src, dst, 0).map(|_| ())
     }
 
+    /// The channels of a route, without a new flow for [`EqualPaths::InTurn`].
+    ///
+    /// # Errors
+    /// As of [`Topology::route`].
+    pub fn way(
+        &mut self,
+        from: NodeId,
+        src: IpAddr,
+        dst: IpAddr,
+    ) -> Result<Vec<ChannelId>, RouteError> {
+        self.search(from, src, dst, 0).map(|(path, _)| path)
+    }
+
     /// The addresses of a host from which packets lead to `dst`, first the one that its routing takes for a packet without a source: by a static
     /// route for any source, else by the shortest way, if it can to the interface that owns `dst`.
     pub fn sources(&mut self, from: NodeId, dst: IpAddr) -> Vec<IpAddr> {

@@ -46,11 +46,9 @@ impl World {
         let is_there = |channel: &ChannelId| !never.contains(&(channel.index() / 2));
         let mut paths: Vec<Vec<ChannelId>> = Vec::new();
         for (from, to) in pairs.filter(|(from, to)| from.is_ipv4() == to.is_ipv4()) {
-            if let Ok(route) = network.route_via(node, from, &[], to, 0) {
-                let path: Vec<ChannelId> = network.topology().path(route).collect();
-                if path.iter().all(is_there) {
-                    paths.push(path);
-                }
+            let found = network.way(node, from, to).unwrap_or_default();
+            if !found.is_empty() && found.iter().all(is_there) {
+                paths.push(found);
             }
         }
         accounts.open(network, endpoint, &paths, control);

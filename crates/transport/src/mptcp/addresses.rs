@@ -265,9 +265,7 @@ impl Connection {
                 if repeated && self.policy.addresses().is_down(own.tuple.local.ip()) {
                     continue;
                 }
-                if let Some(ids) = self.announcements.take_removal() {
-                    removal(ids, &mut self.shared.counters);
-                }
+                lose_removal(self);
                 continue;
             }
             let subflow = *subflow;
@@ -625,6 +623,13 @@ fn open(subflows: &[Subflow], suits: impl Fn(&Subflow) -> bool) -> Vec<usize> {
     let all = subflows.iter().enumerate();
     let open = all.filter(|(_, own)| removable(own) && suits(own));
     open.map(|(subflow, _)| subflow).collect()
+}
+
+/// A removal that waited is lost, though counted (`mptcp_pm_rm_addr_signal`).
+pub(super) fn lose_removal(connection: &mut Connection) {
+    if let Some(ids) = connection.announcements.take_removal() {
+        removal(ids, &mut connection.shared.counters);
+    }
 }
 
 /// Whether a removal ends a subflow: it is there, and its own end has not begun before the peer's (`mptcp_pm_rm_addr_or_subflow`).

@@ -1,5 +1,6 @@
 //! What a tail loss probe carries (RFC 8985 section 7.3; net/ipv4/tcp_output.c `tcp_send_loss_probe`).
 
+use crate::mptcp::addresses::lose_removal;
 use crate::mptcp::connection::Connection;
 
 impl Connection {
@@ -9,7 +10,8 @@ impl Connection {
     pub(in crate::mptcp) fn on_probe_timeout(&mut self, subflow: usize) {
         let local = self.subflows[subflow].tuple.local.ip();
         if self.shared.config.profile.probes_by_route() && self.policy.addresses().is_down(local) {
-            // Nothing leaves, so that what is left of the retransmission timeout comes next (`tcp_rearm_rto`).
+            // The MSS is computed first (`tcp_current_mss`). Nothing leaves, so the rest of the retransmission timeout follows (`tcp_rearm_rto`).
+            lose_removal(self);
             return self.with(subflow, |socket, cx| socket.arm_retransmission(cx.shared));
         }
         if !self.with(subflow, |socket, cx| socket.on_probe_timeout(cx.shared)) {

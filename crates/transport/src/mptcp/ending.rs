@@ -193,6 +193,9 @@ pub(super) fn refuse_late_data(
     subflow: usize,
     segment: &Segment,
 ) -> bool {
+    if subflow == 0 || connection.subflows[subflow].closed_at.is_none() {
+        return false;
+    }
     let socket = &connection.subflows[subflow].socket;
     let end = socket.position(segment) + u64::from(segment.payload.len);
     let new = segment.payload.len > 0 && end > socket.received() && !socket.peer_finished();

@@ -205,12 +205,8 @@ impl Connection {
             (None, true) if self.is_piece(subflow, segment) => {}
             (None, true) => self.on_bare_ack(subflow, segment),
         }
-        let own = &self.subflows[subflow];
-        if own.closed_at.is_some() && subflow > 0 && refuse_late_data(self, subflow, segment) {
-            return;
-        }
         if self.subflows[subflow].socket.state != State::Established
-            && !self.goes_on(subflow, segment)
+            && (refuse_late_data(self, subflow, segment) || !self.goes_on(subflow, segment))
         {
             return;
         }
@@ -247,7 +243,8 @@ impl Connection {
             self.with(subflow, |socket, cx| socket.send_third_ack(cx));
             return false;
         }
-        let late = self.shared.config.profile.takes_resets_behind_fin()
+        let late = segment.flags.contains(Flags::RST)
+            && self.shared.config.profile.takes_resets_behind_fin()
             && resets_behind_fin(&self.subflows[subflow].socket, segment);
         if !late && !self.with(subflow, |socket, cx| socket.acceptable(cx, segment)) {
             return false;

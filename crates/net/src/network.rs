@@ -159,14 +159,6 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
         self.topology.route(from, src, dst, label)
     }
 
-    /// As [`Topology::leads`].
-    ///
-    /// # Errors
-    /// Why there is no route.
-    pub fn leads(&mut self, from: NodeId, src: IpAddr, dst: IpAddr) -> Result<(), RouteError> {
-        self.topology.leads(from, src, dst)
-    }
-
     /// As [`Topology::way`].
     ///
     /// # Errors

@@ -212,7 +212,7 @@ fn ecmp_uses_every_shortest_path_about_equally() {
     assert_eq!(turns, [0, 1, 2, 3, 0, 1, 2, 3, 0]);
     // Who only asks takes no turn.
     topology
-        .leads(hosts[0], ip("10.0.0.1"), ip("10.0.0.2"))
+        .way(hosts[0], ip("10.0.0.1"), ip("10.0.0.2"))
         .unwrap();
     assert_eq!(pick(&mut topology, 7), 1);
 }

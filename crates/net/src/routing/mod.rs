@@ -132,14 +132,6 @@ impl Topology {
         Ok(self.routing.paths.intern(&path))
     }
 
-    /// Whether there is a route, without a new flow for [`EqualPaths::InTurn`].
-    ///
-    /// # Errors
-    /// As of [`Topology::route`].
-    pub fn leads(&mut self, from: NodeId, src: IpAddr, dst: IpAddr) -> Result<(), RouteError> {
-        self.search(from, src, dst, 0).map(|_| ())
-    }
-
     /// The channels of a route, without a new flow for [`EqualPaths::InTurn`].
     ///
     /// # Errors

@@ -60,7 +60,8 @@ impl Net {
 
     /// Whether a node reaches an address from one of its own.
     pub fn leads(&mut self, node: usize, from: IpAddr, to: IpAddr) -> Result<(), RouteError> {
-        self.network.leads(NodeId(node as u32), from, to)
+        let way = self.network.way(NodeId(node as u32), from, to);
+        way.map(|_| ())
     }
 
     #[inline(always)]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from polypath.interface import across, compare, from_pcap, load, run, sweep
     from polypath.results import MetricError, OutputError, Recording, summary
     from polypath.scenario import Plan, Scenario, ScenarioError
+    from polypath.stepping import Run
 
     #: The version of the package.
     __version__: str
@@ -42,6 +43,7 @@ _PARTS = {
     "Plan": "scenario",
     "PolypathError": "errors",
     "Recording": "results",
+    "Run": "stepping",
     "Scenario": "scenario",
     "ScenarioError": "scenario",
     "across": "interface",
@@ -86,6 +88,7 @@ __all__ = [
     "Plan",
     "PolypathError",
     "Recording",
+    "Run",
     "Scenario",
     "ScenarioError",
     "__version__",

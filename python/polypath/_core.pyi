@@ -404,6 +404,18 @@ class Simulation:
 
         Raises ScriptError where a scheduler or path manager in Python failed.
         """
+    def step_to_event(self, until_ns: int) -> bool:
+        """As step, but only to the first event that is recorded."""
+    def observe(self) -> dict[str, list[dict[str, Any]]]:
+        """The rows that a sample would record now, of tables `subflows`, `connections` and `links`; the recording stays
+        as it is. A table without rows is absent."""
+    @property
+    def recorded_events(self) -> int:
+        """How many events were recorded so far."""
+    def events_since(self, known: int) -> dict[str, list[dict[str, Any]]]:
+        """The rows of table `events` after the first `known`."""
+    def change(self, action_json: str) -> None:
+        """Changes the network or a host now, by the `action` of a plan's event. Raises PlanError."""
     def controller_receives(self) -> list[tuple[int, bytes]]:
         """What switches sent to a controller outside that has arrived: datapaths and messages of OpenFlow, in order."""
     def controller_sends(self, datapath: int, data: bytes) -> bool:

@@ -64,16 +64,16 @@ def run(
     if isinstance(target, Plan):
         if seed is not None:
             raise ScenarioError("a plan has its seed: give this one to the scenario, as scenario.plan(SEED)")
-        name, found, plan = str(target.view["name"]), None, target
+        name, scenario, plan = str(target.view["name"]), None, target
     else:
-        name, found, inputs = _found(target)
-        plan = found.plan(seed)
+        name, scenario, inputs = found(target)
+        plan = scenario.plan(seed)
     with of_run(name) as bar:
         shown = progress or bar
         if out is not None:
             kept = Kept(captures, bool(qlogs), segments, account)
             with folder.claim(Path(out), folder.RUN, inputs) as held:
-                return run_into(name, plan, found, get(engine), kept, held, shown)
+                return run_into(name, plan, scenario, get(engine), kept, held, shown)
         if isinstance(qlogs, bool) and qlogs:
             raise EngineError("qlogs need a folder to go to: give out=, or the folder as qlogs=")
         options = Options(
@@ -83,7 +83,7 @@ def run(
             Path(qlogs) if isinstance(qlogs, str | Path) else None,
             account=bool(account),
         )
-        return named(get(engine).run(plan, options, shown), name, found)
+        return named(get(engine).run(plan, options, shown), name, scenario)
 
 
 def sweep(
@@ -109,11 +109,11 @@ def sweep(
 
     Raises ScenarioError where nothing varies or a point has no plan, EngineError, OutputError.
     """
-    name, found, inputs = _found(target)
+    name, scenario, inputs = found(target)
     axes = dict(vary or {})
     if seeds is not None:
         axes |= {"seeds": seeds} if isinstance(seeds, int) else {SEED: list(seeds)}
-    varied = found.varied(axes) if axes else found
+    varied = scenario.varied(axes) if axes else scenario
     if not varied.vary:
         raise ScenarioError(f"{name} varies nothing: give axes as {{path: values}}, or seeds=")
     (result,) = run_sweeps(
@@ -173,8 +173,8 @@ def load(directory: Path | str) -> Recording | StoredSweep:
     path = Path(directory)
     if not path.is_dir():
         raise OutputError(f"{path} is no folder of results")
-    for found, kind in stored.found(path):
-        if found == path:
+    for folder_, kind in stored.found(path):
+        if folder_ == path:
             return Recording.load(path) if kind is folder.RUN else StoredSweep.read(path)
     raise OutputError(f"{path} holds neither a run nor a sweep; name the folder of one")
 
@@ -192,14 +192,14 @@ def from_pcap(*files: Path | str, interval_ns: int | None = None, segments: bool
     return capture.trace(files, interval_ns=interval, segments=segments).recording
 
 
-def _found(target: Target) -> tuple[str, Scenario, Sequence[Path]]:
+def found(target: Target) -> tuple[str, Scenario, Sequence[Path]]:
     """The name of a run, its scenario, and the files that it was read from."""
     if isinstance(target, Scenario):
         return target.name, target, target.scripts()
     path = Path(target)
     if isinstance(target, Path) or path.suffix == ".toml":
-        found = Scenario.load(path)
-        return found.name, found, [path, *found.scripts()]
+        scenario = Scenario.load(path)
+        return scenario.name, scenario, [path, *scenario.scripts()]
     lab_name, _, run_name = target.partition("/")
     lab = labs.get(lab_name)
     if len(lab.runs) == 1:

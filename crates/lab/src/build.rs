@@ -7,9 +7,7 @@ mod wifi;
 use std::ops::Range;
 use std::sync::Arc;
 
-use polypath_net::{
-    Change, ChannelConfig, ChannelId, EqualPaths, InterfaceId, Network, Trace, TraceError,
-};
+use polypath_net::{Change, ChannelConfig, ChannelId, EqualPaths, Network, Trace, TraceError};
 use polypath_transport::{AckFrequency, Algorithms, Config, MILLISECOND, Profile};
 
 use crate::PlanError;
@@ -64,10 +62,7 @@ pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
     for route in &plan.routes {
         layout.route(route)?;
     }
-    let LaidOut {
-        mut topology,
-        interfaces,
-    } = layout.finish();
+    let LaidOut { mut topology, .. } = layout.finish();
     topology.set_equal_paths(match plan.routing {
         plan::Routing::ShortestPath | plan::Routing::Spread => EqualPaths::LeastDelay,
         plan::Routing::Ecmp => EqualPaths::Ecmp { seed: plan.seed },
@@ -75,21 +70,34 @@ pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
     });
     let mut network = Network::new(topology, plan.seed);
     for (index, event) in plan.events.iter().enumerate() {
-        schedule(plan, &mut network, &channels, &interfaces, index, event)?;
+        let place = format!("event {index}");
+        for (channel, change) in changes(plan, &channels, &place, &event.action)? {
+            let scheduled = network.schedule(event.at_ns, channel, change);
+            scheduled.map_err(|error| PlanError::Change {
+                place: place.clone(),
+                error,
+            })?;
+        }
     }
     Ok(Built { network, channels })
 }
 
-fn schedule<B: Clone>(
+/// The changes of links that an action means, once what it names was found; what hosts are told is not among them.
+pub(crate) fn changes(
     plan: &Plan,
-    network: &mut Network<B>,
     channels: &[(ChannelId, ChannelId)],
-    interfaces: &[Vec<InterfaceId>],
-    index: usize,
-    event: &plan::Event,
-) -> Result<(), PlanError> {
-    let place = format!("event {index}");
-    let changes: Vec<(ChannelId, Change)> = match &event.action {
+    place: &str,
+    action: &Action,
+) -> Result<Vec<(ChannelId, Change)>, PlanError> {
+    let interfaces = |node: usize| {
+        let found = plan.nodes.get(node).map(|node| &node.interfaces);
+        found.ok_or_else(|| PlanError::missing(place, "node", node))
+    };
+    let require = |node: usize, interface: usize| match interfaces(node)?.get(interface) {
+        Some(_) => Ok(()),
+        None => Err(PlanError::missing(place, "interface", interface)),
+    };
+    match action {
         Action::Link {
             link,
             direction,
@@ -101,7 +109,7 @@ fn schedule<B: Clone>(
         } => {
             let &(forward, backward) = channels
                 .get(*link)
-                .ok_or_else(|| PlanError::missing(&*place, "link", *link))?;
+                .ok_or_else(|| PlanError::missing(place, "link", *link))?;
             let change = Change {
                 rate: *rate_bps,
                 delay: *delay_ns,
@@ -110,22 +118,18 @@ fn schedule<B: Clone>(
                 up: *up,
                 ..Change::default()
             };
-            match direction {
+            return Ok(match direction {
                 Direction::Forward => vec![(forward, change)],
                 Direction::Backward => vec![(backward, change)],
                 Direction::Both => vec![(forward, change.clone()), (backward, change)],
-            }
+            });
         }
         Action::Interface {
             node,
             interface,
             up,
         } => {
-            let own = interfaces
-                .get(*node)
-                .ok_or_else(|| PlanError::missing(&*place, "node", *node))?;
-            own.get(*interface)
-                .ok_or_else(|| PlanError::missing(&*place, "interface", *interface))?;
+            require(*node, *interface)?;
             let is = |end: plan::Attachment| (end.node, end.interface) == (*node, *interface);
             let mut links = plan.links.iter().zip(channels);
             let out_and_in = links.find_map(|(link, &(forward, backward))| {
@@ -140,51 +144,27 @@ fn schedule<B: Clone>(
                 receiver_up: Some(*up),
                 ..Change::default()
             };
-            out_and_in.map_or_else(Vec::new, |(out, into)| {
+            return Ok(out_and_in.map_or_else(Vec::new, |(out, into)| {
                 vec![(out, sender), (into, receiver)]
-            })
+            }));
         }
-        Action::Flush { node } => {
-            return (interfaces.get(*node).map(|_| ()))
-                .ok_or_else(|| PlanError::missing(&*place, "node", *node));
-        }
+        Action::Flush { node } => drop(interfaces(*node)?),
         Action::Priority {
             node, interface, ..
         }
         | Action::FullMesh {
             node, interface, ..
-        } => {
-            let own = interfaces
-                .get(*node)
-                .ok_or_else(|| PlanError::missing(&*place, "node", *node))?;
-            own.get(*interface)
-                .ok_or_else(|| PlanError::missing(&*place, "interface", *interface))?;
-            return Ok(());
-        }
+        } => require(*node, *interface)?,
         Action::Migrate {
             node,
             interface,
             to,
         } => {
-            let own = interfaces
-                .get(*node)
-                .ok_or_else(|| PlanError::missing(&*place, "node", *node))?;
-            for index in [interface, to] {
-                own.get(*index)
-                    .ok_or_else(|| PlanError::missing(&*place, "interface", *index))?;
-            }
-            return Ok(());
+            require(*node, *interface)?;
+            require(*node, *to)?;
         }
-    };
-    for (channel, change) in changes {
-        network
-            .schedule(event.at_ns, channel, change)
-            .map_err(|error| PlanError::Change {
-                place: place.clone(),
-                error,
-            })?;
     }
-    Ok(())
+    Ok(Vec::new())
 }
 
 /// tbf in a host: it must be known as a packet enters the queue when it leaves. The mptcp.org scheduler asks which subflows are held back,

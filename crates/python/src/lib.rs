@@ -10,6 +10,7 @@ mod parquet;
 mod quic;
 mod recording;
 mod routes;
+mod rows;
 mod scripts;
 mod simulation;
 mod views;

@@ -8,10 +8,11 @@ use polypath_lab::transport::Algorithms;
 use polypath_lab::{Aside, CaptureMode, Choosers, Simulation as Lab, Step};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::panics::guarded;
 use crate::recording::Recording;
+use crate::rows;
 use crate::scripts::{Fate, Scripts};
 use crate::{PlanError, ScriptError};
 
@@ -96,18 +97,30 @@ impl Simulation {
     }
 
     fn step(&mut self, py: Python<'_>, until_ns: u64) -> PyResult<bool> {
-        let mut lab = self.take()?;
-        let (lab, step) = py.detach(|| {
-            guarded(move || {
-                let step = lab.step(until_ns);
-                (lab, step)
-            })
-        })?;
-        let finished = step.map_err(plan_error)? == Step::Over;
-        self.now_ns = lab.now();
-        self.lab = Mutex::new(Some(lab));
-        self.check_scripts(py, finished)?;
-        Ok(finished)
+        self.advance(py, move |lab| lab.step(until_ns))
+    }
+
+    fn step_to_event(&mut self, py: Python<'_>, until_ns: u64) -> PyResult<bool> {
+        self.advance(py, move |lab| lab.step_to_event(until_ns))
+    }
+
+    fn observe<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        rows::of(py, self.lab()?.observe())
+    }
+
+    #[getter]
+    fn recorded_events(&mut self) -> PyResult<usize> {
+        Ok(self.lab()?.recorded_events())
+    }
+
+    fn events_since<'py>(&mut self, py: Python<'py>, known: usize) -> PyResult<Bound<'py, PyDict>> {
+        rows::of(py, self.lab()?.events_since(known))
+    }
+
+    fn change(&mut self, action_json: &str) -> PyResult<()> {
+        let action = serde_json::from_str(action_json);
+        let action = action.map_err(|error| PlanError::new_err(error.to_string()))?;
+        self.lab()?.change(&action).map_err(plan_error)
     }
 
     /// What has come to a controller in Python: datapaths and messages, in order.
@@ -141,6 +154,25 @@ impl Simulation {
 }
 
 impl Simulation {
+    fn advance(
+        &mut self,
+        py: Python<'_>,
+        step: impl FnOnce(&mut Lab) -> Result<Step, polypath_lab::PlanError> + Send,
+    ) -> PyResult<bool> {
+        let mut lab = self.take()?;
+        let (lab, step) = py.detach(|| {
+            guarded(move || {
+                let step = step(&mut lab);
+                (lab, step)
+            })
+        })?;
+        let finished = step.map_err(plan_error)? == Step::Over;
+        self.now_ns = lab.now();
+        self.lab = Mutex::new(Some(lab));
+        self.check_scripts(py, finished)?;
+        Ok(finished)
+    }
+
     /// What an algorithm in Python raised; Ctrl-C as it is.
     fn check_scripts(&self, py: Python<'_>, finished: bool) -> PyResult<()> {
         let Some(fate) = &self.fate else {

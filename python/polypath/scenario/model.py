@@ -335,6 +335,10 @@ class Scenario(Tables):
         except RegistryError as error:
             raise ScenarioError(error.message, hint=error.hint) from error
 
+    def last_actions(self) -> list[dict[str, Any]]:
+        """The changes that the last event means, as a plan has them."""
+        return planning.last_actions(self._resolved)
+
 
 def _holds(file_and_class: str, source: str) -> bool:
     try:

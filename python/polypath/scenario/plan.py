@@ -114,6 +114,11 @@ def build(tables: Tables) -> Plan:
     return Plan(_Builder(tables).data())
 
 
+def last_actions(tables: Tables) -> list[dict[str, Any]]:
+    """What the plan has of the last event."""
+    return _Builder(tables)._actions(tables.event[-1])
+
+
 class _Builder:
     """Knows the position of each name."""
 

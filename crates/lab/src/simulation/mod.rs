@@ -5,6 +5,7 @@ mod guard;
 mod hosts;
 mod limits;
 mod setting_up;
+mod stepping;
 mod world;
 
 use std::path::PathBuf;
@@ -165,12 +166,18 @@ impl Simulation {
     /// As there.
     #[inline(always)] // as a call it takes four instructions per packet-hop more
     pub fn step(&mut self, until: Nanos) -> Result<Step, PlanError> {
+        self.advance(until, OUTPUTS_A_STEP)
+    }
+
+    /// Handles `most` outputs at most.
+    #[inline(always)]
+    fn advance(&mut self, until: Nanos, most: u64) -> Result<Step, PlanError> {
         let until = until.min(self.plan.duration_ns);
         if self.ended {
             return Ok(Step::Over);
         }
         let observed = self.world.is_observed();
-        for _ in 0..OUTPUTS_A_STEP {
+        for _ in 0..most {
             // Apart, so that what an observed network gives is not moved.
             let output = if observed {
                 self.world.poll_observed(until)
@@ -201,7 +208,7 @@ impl Simulation {
                 return Ok(Step::Over);
             }
         }
-        self.look_after(OUTPUTS_A_STEP)?;
+        self.look_after(most)?;
         Ok(Step::Partly)
     }
 

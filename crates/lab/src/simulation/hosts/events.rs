@@ -44,11 +44,16 @@ impl Hosts {
         }
     }
 
-    /// A change that a host is told of.
+    /// An event of the plan that a host is told of.
     pub fn on_event(&mut self, world: &mut World, event: usize) {
-        let now = world.net.now();
         let action = self.plan.events[event].action.clone();
-        let (node, interface) = match action {
+        self.on_action(world, &action);
+    }
+
+    /// A change now that a host is told of, if one is.
+    pub fn on_action(&mut self, world: &mut World, action: &Action) {
+        let now = world.net.now();
+        let (node, interface) = match *action {
             Action::Interface {
                 node, interface, ..
             }
@@ -70,8 +75,8 @@ impl Hosts {
             Some(interface) => addresses(interface),
             None => (0..interfaces.len()).flat_map(addresses).collect(),
         };
-        self.hosts[node].interfaces.note(&action, interfaces.len());
-        let others = match action {
+        self.hosts[node].interfaces.note(action, interfaces.len());
+        let others = match *action {
             Action::Migrate { to, .. } => addresses(to),
             _ => Vec::new(),
         };
@@ -91,7 +96,7 @@ impl Hosts {
                     Action::Flush { .. } => connection.flush_endpoints(&own, now),
                     _ => {
                         for &address in &own {
-                            tell(connection, &action, address, &others, now);
+                            tell(connection, action, address, &others, now);
                         }
                     }
                 }

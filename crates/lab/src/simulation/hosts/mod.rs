@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polypath_net::TimerId;
+use polypath_trace::Recording;
 use polypath_transport::quic::Spares;
 use polypath_transport::{Algorithms, Transmit, quic as transport};
 
@@ -149,6 +150,11 @@ impl Hosts {
         let now = world.net.now();
         (world.recorder())
             .sample_datagrams(now, datagrams.filter_map(|(at, app)| Some((at, app?))));
+    }
+
+    /// How they and the links stand, beside the recording.
+    pub fn observe(&mut self, world: &mut World) -> Recording {
+        world.observe(&mut self.endpoints)
     }
 
     /// Records what became of applications and connections, and what hosts counted.

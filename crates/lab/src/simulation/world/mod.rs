@@ -22,13 +22,13 @@ use polypath_transport::Nanos;
 use crate::PlanError;
 use crate::account::{self, Accounts, Watch};
 use crate::alarm::Alarm;
-use crate::build::{Built, build};
+use crate::build::{Built, build, changes};
 use crate::capture::{CaptureMode, Captures};
 use crate::control::Choosers;
 use crate::endpoint::Endpoint;
 use crate::flow::Body;
 use crate::middlebox::MiddleboxReport;
-use crate::plan::{Attachment, Plan, Routing, Stacks};
+use crate::plan::{Action, Attachment, Plan, Routing, Stacks};
 use crate::qlog::Qlogs;
 use crate::record::Recorder;
 use crate::spreading::Spreading;
@@ -285,6 +285,44 @@ impl World {
             let table = &mut self.recorder.recording.account;
             rows.into_iter().for_each(|row| table.push(row));
         }
+    }
+
+    /// How links and endpoints stand: a sample beside the recording.
+    pub fn observe(&mut self, endpoints: &mut [Endpoint]) -> Recording {
+        let net = &mut self.net;
+        let mut aside = Recorder::new(&self.plan);
+        aside.sample(net.now(), endpoints, &net.channels, &mut net.network);
+        aside.recording
+    }
+
+    /// How many events were recorded so far.
+    pub fn recorded_events(&self) -> usize {
+        self.recorder.recording.events.len()
+    }
+
+    /// The events that were recorded after the first `known`.
+    pub fn events_since(&self, known: usize) -> Recording {
+        let mut since = Recording {
+            events: self.recorder.recording.events.clone(),
+            ..Recording::default()
+        };
+        since.events.remove(0..known.min(since.events.len()));
+        since
+    }
+
+    /// Changes links now as an action says.
+    pub fn change(&mut self, action: &Action) -> Result<(), PlanError> {
+        let place = "a change";
+        for (channel, change) in changes(&self.plan, &self.net.channels, place, action)? {
+            let net = &mut self.net;
+            let applied = (net.network).apply(channel, &change, &mut net.captures);
+            applied.map_err(|error| PlanError::Change {
+                place: place.to_owned(),
+                error,
+            })?;
+            self.on_changed(channel);
+        }
+        Ok(())
     }
 
     /// Records what became of links, switches and middleboxes.

@@ -14,7 +14,7 @@ from polypath.results.phrases import counted
 from polypath.results.routes import Route, is_determined, routes, stack
 from polypath.results.routing import PathOfSubflow
 from polypath.scenario import describe_topology
-from polypath.scenario.vary import SEED
+from polypath.scenario.vary import SEED, Axis, label
 from polypath.units import BY_SUFFIX, RATE, SIZE, TIME, Quantity, format_share
 
 Plan = Mapping[str, Any]
@@ -30,6 +30,10 @@ def show(job: Job) -> None:
     found = routes(plan)
     out.print(f"[bold]{escape(job.name)}[/bold]")
     out.print(escape(_length(job, plan)))
+    for axis in job.scenario.axes:
+        if axis.listed:
+            out.print()
+            _print((axis.name, *axis.paths), list(_drawn(axis)))
     out.print(describe_topology(job.points[0].scenario), markup=False, no_wrap=True, overflow="ignore", crop=False)
     out.print()
     _print(("host", "interface", "address", "link"), list(_interfaces(plan)))
@@ -55,6 +59,11 @@ def data(job: Job) -> dict[str, Any]:
     return {
         "name": job.name,
         "axes": {axis.name: axis.labels for axis in job.scenario.axes},
+        "drawn": {
+            axis.name: {value.label: dict(value.settings) for value in axis.values}
+            for axis in job.scenario.axes
+            if axis.listed
+        },
         "points": len(job.points),
         "plan_sha256": plan.sha256(),
         "plan": plan.data,
@@ -86,6 +95,11 @@ def _length(job: Job, plan: Plan) -> str:
     most = {} if seeds is None else {SEED: f" to {seeds.most}"}
     axes = ", ".join(f"{axis.name} ({len(axis.values)}{most.get(axis.name, '')})" for axis in job.scenario.axes)
     return f"a sweep of {counted(len(job.points), 'point')} over {axes}; the first one, {job.points[0].title}: {ends}"
+
+
+def _drawn(axis: Axis) -> Iterator[tuple[str, ...]]:
+    for value in axis.values:
+        yield value.label, *(label(value.settings.get(path, "")) for path in axis.paths)
 
 
 def _print(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -54,6 +54,8 @@ class Axis:
     labels: tuple[str, ...]
     numbers: tuple[float, ...] | None = None
     unit: str = ""
+    #: What each label stands for, where the labels do not tell: of an axis that was drawn.
+    settings: tuple[Mapping[str, Any], ...] | None = None
 
     @property
     def numeric(self) -> str | None:

@@ -85,17 +85,18 @@ _parsed = lru_cache(maxsize=8)(parse)
 
 def values(given: Mapping[str, Any], literal: Callable[[str], Any]) -> list[Row]:
     """The rows of an axis that `check` has accepted; `literal` reads a cell that is a setting's whole value."""
-    table = _table(given)
+    table = table_of(given)
     label = table.columns.index(given.get("label", table.columns[0]))
     found = []
     for line, cells in _chosen(table, given):
         there = dict(zip(table.columns, cells, strict=True))
-        settings = dict(_settings(given["set"], there, literal))
+        settings = dict(settings_of(given["set"], there, literal))
         found.append(Row(cells[label], settings, f"{given['csv']}:{line}"))
     return found
 
 
-def _table(given: Mapping[str, Any]) -> Table:
+def table_of(given: Mapping[str, Any]) -> Table:
+    """The file of an axis. Raises ScenarioError that names file and line."""
     return _parsed(read_text(Path(given["csv"]), "table of points"), given["csv"])
 
 
@@ -114,12 +115,12 @@ def _patterns(which: Any) -> list[str]:
     return [str(each) for each in (which if isinstance(which, list) else [which])]
 
 
-def _settings(
+def settings_of(
     templates: Mapping[str, Any], there: Mapping[str, str], literal: Callable[[str], Any]
 ) -> Iterator[tuple[str, Any]]:
-    """An empty cell leaves a setting as it is."""
+    """What a row sets, by columns. An empty cell leaves a setting as it is."""
     for path, template in templates.items():
-        named = _named(template)
+        named = columns_in(template)
         if not all(there[name] for name in named):
             continue
         if not named:
@@ -144,7 +145,7 @@ def check(key: str, given: Mapping[str, Any]) -> None:
         example = 'set = { "link.path0.rate" = "{rate_mbps} Mbps" }'
         raise fault(f"axis '{key}' sets nothing: give it {example}", at=(key, "set") if "set" in given else (key,))
     try:
-        table = _table(given)
+        table = table_of(given)
     except ScenarioError as error:
         raise fault(str(error), at=(key, "csv")) from error
     _check_columns(key, given, table)
@@ -156,13 +157,13 @@ def _check_columns(key: str, given: Mapping[str, Any], table: Table) -> None:
     if "label" in given:
         named.append((("label",), given["label"]))
     for path, template in given["set"].items():
-        named += [(("set", path), name) for name in _named(template)]
+        named += [(("set", path), name) for name in columns_in(template)]
     for at, name in named:
         if name not in table.columns:
             raise fault(f"{given['csv']} has no column '{name}'", at=(key, *at))
 
 
-def _named(template: Any) -> list[str]:
+def columns_in(template: Any) -> list[str]:
     """The columns that a setting's value is made of."""
     return _COLUMN.findall(template) if isinstance(template, str) else []
 
@@ -192,5 +193,5 @@ def _check_rows(key: str, given: Mapping[str, Any], table: Table) -> None:
 
 def with_rows(given: Mapping[str, Any], column: str | None, wanted: Sequence[str]) -> dict[str, Any]:
     """The axis with other rows, not checked: those whose column, by default that of the labels, is one of the texts."""
-    name = column or given.get("label") or _table(given).columns[0]
+    name = column or given.get("label") or table_of(given).columns[0]
     return {**given, "rows": {**given.get("rows", {}), name: list(wanted)}}

@@ -14,6 +14,10 @@ An axis has one of these forms:
     [vary.point]                                            an axis of the rows of a CSV (`polypath.scenario.rows`)
     csv = "points.csv"
     set = { "link.path0.rate" = "{rate_mbps} Mbps" }
+
+    [vary.network]                                          an axis of drawn values (`polypath.scenario.drawn`)
+    draw = 60
+    set = { "link.path0.rate" = { log_uniform = ["1 Mbps", "100 Mbps"] } }
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, WithJsonSchema
 
 from polypath import units
-from polypath.scenario import files, rows
+from polypath.scenario import drawn, files, rows
 from polypath.scenario import seeds as counts
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import fault
@@ -65,6 +69,8 @@ class Axis:
 
     name: str
     values: tuple[Value, ...]
+    #: The values were drawn: only a list tells what they are.
+    listed: bool = False
 
     @property
     def labels(self) -> list[str]:
@@ -122,6 +128,8 @@ def axes(vary: Mapping[str, Any], seed: int) -> list[Axis]:
 def _axis(key: str, given: Any, seed: int) -> Axis:
     if key == SEEDS:
         return Axis(SEED, tuple(seed_value(seed + number) for number in range(counts.read(given).least)))
+    if drawn.is_drawn(given):
+        return Axis(key, tuple(Value(each.label, each.settings) for each in drawn.values(given, literal)), listed=True)
     if rows.is_of_rows(given):
         return Axis(key, tuple(Value(row.label, row.settings, row.origin) for row in rows.values(given, literal)))
     if isinstance(given, dict):
@@ -159,6 +167,8 @@ def extended(vary: Mapping[str, Any], text: str) -> tuple[dict[str, Any], str]:
     if not name or not equals or not all(words):
         raise ScenarioError("an axis is PATH=VALUE,VALUE, such as link.path0.rate=5 Mbps,10 Mbps", f"--vary {text}")
     axis, _, column = name.partition(".")
+    if drawn.is_drawn(vary.get(name)):
+        return {**vary, name: _drawn(vary[name], given, text)}, name
     if rows.is_of_rows(vary.get(axis)):
         return {**vary, axis: rows.with_rows(vary[axis], column or None, words)}, axis
     if name != SEEDS and isinstance(vary.get(name), dict):
@@ -170,6 +180,13 @@ def extended(vary: Mapping[str, Any], text: str) -> tuple[dict[str, Any], str]:
     replaced = {key: _same(key, name) for key in vary}
     found = {name if replaced[key] else key: made if replaced[key] else old for key, old in vary.items()}
     return {**found, name: made}, name
+
+
+def _drawn(axis: Mapping[str, Any], given: str, text: str) -> dict[str, Any]:
+    """The axis with another number of values; those with smaller numbers stay."""
+    if not given.isdecimal():
+        raise ScenarioError(f"an axis that draws its values takes their number, such as {axis['draw']}", f"--vary {text}")
+    return {**axis, "draw": int(given)}
 
 
 def _same(key: str, name: str) -> bool:
@@ -213,7 +230,9 @@ def check(vary: dict[str, Any]) -> dict[str, Any]:
         if key == SEEDS:
             counts.check(given)
             continue
-        if rows.is_of_rows(given):
+        if drawn.is_drawn(given):
+            drawn.check(key, given)
+        elif rows.is_of_rows(given):
             rows.check(key, given)
         elif isinstance(given, dict):
             _check_named(key, given)
@@ -305,6 +324,20 @@ Vary = Annotated[
                             "set": {"type": "object", "description": "What each sets: {COLUMN} is what it has there."},
                         },
                         "required": ["csv", "set"],
+                        "additionalProperties": False,
+                    },
+                    {
+                        "type": "object",
+                        "properties": {
+                            "draw": {"type": "integer", "minimum": 1, "description": "How many values are drawn."},
+                            "seed": {"type": "integer", "minimum": 0, "description": "Of the draws."},
+                            "csv": {"type": "string", "description": "A file of which each value draws a row."},
+                            "set": {
+                                "type": "object",
+                                "description": "What each sets: a distribution, or a text in which {COLUMN} is a cell.",
+                            },
+                        },
+                        "required": ["draw", "set"],
                         "additionalProperties": False,
                     },
                     {"type": "object", "minProperties": 1, "additionalProperties": {"type": "object"}},

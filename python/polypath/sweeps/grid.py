@@ -95,7 +95,8 @@ def axes(scenario: Scenario, points: Sequence[Point] = ()) -> list[Axis]:
     found = []
     for axis in _with_seeds(scenario.axes, {int(point.values[SEED]) for point in points if SEED in point.values}):
         unit, numbers = axis.numbers() or ("", None)
-        found.append(Axis(axis.name, tuple(axis.labels), None if numbers is None else tuple(numbers), unit))
+        settings = tuple(value.settings for value in axis.values) if axis.listed else None
+        found.append(Axis(axis.name, tuple(axis.labels), None if numbers is None else tuple(numbers), unit, settings))
     return found
 
 

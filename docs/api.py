@@ -18,6 +18,8 @@ MODULES = {
     "polypath.results": "The tables of a Recording: [The Recording](../recording.md).",
     "polypath.results.metrics": "What tables, figures and `summary.json` are made of.",
     "polypath.results.exposure": "See [Exposure](../exposure.md).",
+    "polypath.stepping": "See [Stepping a run](../stepping.md).",
+    "polypath.gym": "See [Learning agents](../learning.md).",
     "polypath.sweeps": "See [Sweeps](../sweeps.md).",
     "polypath.plots": "See [Figures](../figures.md).",
     "polypath.labs": "See [Validation](../validation.md).",

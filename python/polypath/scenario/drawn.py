@@ -221,9 +221,7 @@ def _check_distribution(
     _check_following(settings, path, how, at)
 
 
-def _check_following(
-    settings: Mapping[str, Any], path: str, how: Mapping[str, Any], at: tuple[str | int, ...]
-) -> None:
+def _check_following(settings: Mapping[str, Any], path: str, how: Mapping[str, Any], at: tuple[str | int, ...]) -> None:
     if ("follows" in how) != ("correlation" in how):
         raise fault(f"'{path}': 'follows' and 'correlation' go together", at=at)
     if "follows" not in how:

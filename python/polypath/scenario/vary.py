@@ -185,7 +185,9 @@ def extended(vary: Mapping[str, Any], text: str) -> tuple[dict[str, Any], str]:
 def _drawn(axis: Mapping[str, Any], given: str, text: str) -> dict[str, Any]:
     """The axis with another number of values; those with smaller numbers stay."""
     if not given.isdecimal():
-        raise ScenarioError(f"an axis that draws its values takes their number, such as {axis['draw']}", f"--vary {text}")
+        raise ScenarioError(
+            f"an axis that draws its values takes their number, such as {axis['draw']}", f"--vary {text}"
+        )
     return {**axis, "draw": int(given)}
 
 

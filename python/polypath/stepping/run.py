@@ -96,7 +96,7 @@ class _Loader(script.Loader):
 
 
 class _Course:
-    """The simulation as it advances, on whichever thread. It knows nothing of the run, which may be dropped meanwhile."""
+    """The simulation as it advances, on whichever thread. The run may be dropped meanwhile."""
 
     def __init__(self, simulation: _core.Simulation) -> None:
         self.simulation = simulation
@@ -129,8 +129,8 @@ class Run:
             recording = run.recording()
 
     `decide` names keys of the scenario that its owner decides: schedulers, congestion controls and path managers, of
-    a host, an application or the defaults. Of a congestion control, {"host.client.congestion": 0.1} asks each 0.1 s;
-    otherwise each acknowledgement asks. `algorithms` gives such keys a class of the caller's own, or what makes an
+    a host, an application or the defaults. {"host.client.congestion": 0.1} asks for a window each 0.1 s; without a
+    time, each acknowledgement asks. `algorithms` gives such keys a class of the caller's own, or what makes an
     instance of one for each connection (docs/python.md).
 
     Raises ScenarioError, and EngineError for a run that cannot be stepped.
@@ -260,7 +260,9 @@ class Run:
             answers.append(self._decision.given)
         seed = int(self._plan.view["seed"])
         now = round(self.now * _SECOND)
-        return Snapshot(self._scenario, seed, dict(self._decide), now, answers, list(self._changes), self.decision is not None)
+        return Snapshot(
+            self._scenario, seed, dict(self._decide), now, answers, list(self._changes), self.decision is not None
+        )
 
     @classmethod
     def restore(cls, snapshot: Snapshot) -> Run:

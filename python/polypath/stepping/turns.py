@@ -51,7 +51,7 @@ class Turns:
         return self._message
 
     def close(self) -> None:
-        """Ends the thread; a call that is suspended gets Closed. No thread is left that Python's end would catch in Rust."""
+        """Ends the thread, which Python's end must not find within Rust; a call that is suspended gets Closed."""
         if self._open:
             self._open = False
             self._theirs.release()

@@ -2,8 +2,9 @@
 
 The directory has these files besides:
 
-    sweep.json           name, engine, versions; axes[] name, labels, numbers, unit, settings; points[] folder, values,
-                         seed, plan_sha256, state (done, missing, failed), failure; files, the sweep's own with their SHA-256
+    sweep.json           name, engine, versions; axes[] name, labels, numbers, unit, settings; points[] folder,
+                         values, seed, plan_sha256, state (done, missing, failed), failure; files, the sweep's own
+                         with their SHA-256
     points.parquet       a row for each connection of each point (`polypath.results.points`)
     statistics.parquet   the same over seeds (`polypath.results.statistics`)
 """

@@ -64,6 +64,8 @@ PYTHON = {
     "command": {"cli"},
     "__main__": {"command"},
     "interface": {"capture", "engines", "labs", "progress", "results", "running", "scenario", "sweeps"},
+    "stepping": {"_core", "engines", "errors", "interface", "results", "running", "scenario", "units"},
+    "gym": {"_core", "engines", "interface", "results", "scenario", "stepping"},
     "__init__": {
         "_core",
         "capture",
@@ -75,6 +77,7 @@ PYTHON = {
         "plots",
         "results",
         "scenario",
+        "stepping",
         "sweeps",
     },
 }

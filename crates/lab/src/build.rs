@@ -13,7 +13,7 @@ use polypath_transport::{AckFrequency, Algorithms, Config, MILLISECOND, Profile}
 use crate::PlanError;
 use crate::other_stack::OtherStack;
 use crate::plan::{self, Action, Direction, Plan};
-pub(crate) use layout::{LaidOut, Layout};
+pub(crate) use layout::Layout;
 pub(crate) use shared::SharedConfigs;
 
 /// The network of a plan, and the channels of its links. `B` is what its packets carry.
@@ -62,7 +62,7 @@ pub fn build<B: Clone>(plan: &Plan) -> Result<Built<B>, PlanError> {
     for route in &plan.routes {
         layout.route(route)?;
     }
-    let LaidOut { mut topology, .. } = layout.finish();
+    let mut topology = layout.finish();
     topology.set_equal_paths(match plan.routing {
         plan::Routing::ShortestPath | plan::Routing::Spread => EqualPaths::LeastDelay,
         plan::Routing::Ecmp => EqualPaths::Ecmp { seed: plan.seed },

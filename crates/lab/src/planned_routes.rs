@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 
 use crate::PlanError;
 use crate::account;
-use crate::build::{LaidOut, Layout};
+use crate::build::Layout;
 use crate::control;
 use crate::plan::{self, Attachment, Direction, Routing};
 
@@ -141,7 +141,7 @@ impl Ways {
         for route in &ground.routes {
             layout.route(route)?;
         }
-        let LaidOut { topology, .. } = layout.finish();
+        let topology = layout.finish();
         let sides = |link: &Link| [link.forward.rate_bps, link.backward.rate_bps];
         Ok(Self {
             topology,

@@ -53,7 +53,7 @@ impl Recorder {
     pub fn sample(
         &mut self,
         now: Nanos,
-        endpoints: &mut [Endpoint],
+        endpoints: &[Endpoint],
         channels: &[(ChannelId, ChannelId)],
         network: &mut Network<Body>,
     ) {
@@ -65,7 +65,7 @@ impl Recorder {
         }
         let (subflows, connections) = (tables.subflows.len(), tables.connections.len());
         let links = tables.links.len();
-        for (index, endpoint) in endpoints.iter_mut().enumerate() {
+        for (index, endpoint) in endpoints.iter().enumerate() {
             self.sample_endpoint(now, index as u32 / 2, endpoint);
         }
         self.sample_links(now, channels, network);
@@ -78,7 +78,7 @@ impl Recorder {
     }
 
     /// One row for each subflow of an endpoint, and one for its connection.
-    fn sample_endpoint(&mut self, now: Nanos, id: u32, endpoint: &mut Endpoint) {
+    fn sample_endpoint(&mut self, now: Nanos, id: u32, endpoint: &Endpoint) {
         let side = Text::from(endpoint.side.name());
         let received = endpoint.received.bytes;
         let Some(connection) = &endpoint.connection else {

@@ -9,10 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 
-class Closed(BaseException):
-    """Ends a suspended call whose owner has no more use for it."""
-
-
 @dataclass(frozen=True)
 class Asked:
     """The call is suspended until its owner answers this."""
@@ -47,11 +43,11 @@ class Turns:
         self._mine.release()
         self._theirs.acquire()
         if not self._open:
-            raise Closed
+            raise GeneratorExit
         return self._message
 
     def close(self) -> None:
-        """Ends the thread, which Python's end must not find within Rust; a call that is suspended gets Closed."""
+        """Ends the thread, which Python's end must not find within Rust; a call that is suspended gets GeneratorExit."""
         if self._open:
             self._open = False
             self._theirs.release()
@@ -79,7 +75,7 @@ class Turns:
                 return
             try:
                 self._message = self._message()
-            except Closed:
+            except GeneratorExit:
                 return
             except BaseException as error:
                 self._error = error

@@ -16,13 +16,6 @@ pub(crate) struct Layout {
     routes: usize,
 }
 
-/// What has been laid out.
-pub(crate) struct LaidOut {
-    pub topology: Topology,
-    /// By node.
-    pub interfaces: Vec<Vec<InterfaceId>>,
-}
-
 impl Layout {
     /// Adds the next node with its interfaces: the name and the addresses of each.
     ///
@@ -104,11 +97,8 @@ impl Layout {
         Ok(())
     }
 
-    pub fn finish(self) -> LaidOut {
-        LaidOut {
-            topology: self.topology,
-            interfaces: self.interfaces,
-        }
+    pub fn finish(self) -> Topology {
+        self.topology
     }
 
     fn end(&self, place: &str, end: Attachment) -> Result<InterfaceId, PlanError> {

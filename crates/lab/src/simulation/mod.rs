@@ -258,7 +258,7 @@ impl Simulation {
         match world.owner(timer) {
             Owner::Start(application) => hosts.start(world, application),
             Owner::Datagrams(application) => hosts.apps.tick_datagrams(world, application),
-            Owner::Event(event) => hosts.on_event(world, event),
+            Owner::Event(event) => hosts.on_action(world, &self.plan.events[event].action),
             Owner::Middlebox(stand) => world.on_middlebox_timer(stand),
             Owner::Extra(extra) => hosts.on_extra_timer(world, extra),
             Owner::Processes => hosts.run_processes(world),

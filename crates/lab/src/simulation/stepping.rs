@@ -13,10 +13,10 @@ impl Simulation {
     /// # Errors
     /// As there.
     pub fn step_to_event(&mut self, until: Nanos) -> Result<Step, PlanError> {
-        let before = self.world.recorded_events();
+        let before = self.recorded_events();
         for _ in 0..OUTPUTS_A_STEP {
             let step = self.advance(until, 1)?;
-            if step != Step::Partly || self.world.recorded_events() > before {
+            if step != Step::Partly || self.recorded_events() > before {
                 return Ok(step);
             }
         }
@@ -25,17 +25,22 @@ impl Simulation {
 
     /// How connections, their subflows and links stand: the rows that a sample would record now. The run's recording stays as it is.
     pub fn observe(&mut self) -> Recording {
-        self.hosts.observe(&mut self.world)
+        self.world.observe(self.hosts.endpoints())
     }
 
     /// How many events were recorded so far.
-    pub fn recorded_events(&self) -> usize {
-        self.world.recorded_events()
+    pub fn recorded_events(&mut self) -> usize {
+        self.world.recorder().recording.events.len()
     }
 
     /// The events that were recorded after the first `known`.
-    pub fn events_since(&self, known: usize) -> Recording {
-        self.world.events_since(known)
+    pub fn events_since(&mut self, known: usize) -> Recording {
+        let mut since = Recording {
+            events: self.world.recorder().recording.events.clone(),
+            ..Recording::default()
+        };
+        since.events.remove(0..known.min(since.events.len()));
+        since
     }
 
     /// Changes the network or a host now, as an event of the plan would.

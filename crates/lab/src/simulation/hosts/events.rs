@@ -44,12 +44,6 @@ impl Hosts {
         }
     }
 
-    /// An event of the plan that a host is told of.
-    pub fn on_event(&mut self, world: &mut World, event: usize) {
-        let action = self.plan.events[event].action.clone();
-        self.on_action(world, &action);
-    }
-
     /// A change now that a host is told of, if one is.
     pub fn on_action(&mut self, world: &mut World, action: &Action) {
         let now = world.net.now();

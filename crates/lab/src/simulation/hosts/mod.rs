@@ -23,7 +23,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polypath_net::TimerId;
-use polypath_trace::Recording;
 use polypath_transport::quic::Spares;
 use polypath_transport::{Algorithms, Transmit, quic as transport};
 
@@ -144,17 +143,12 @@ impl Hosts {
 
     /// Records how they stand.
     pub fn sample(&mut self, world: &mut World) {
-        world.sample(&mut self.endpoints);
+        world.sample(&self.endpoints);
         let datagrams = self.apps.iter().map(|app| app.datagrams.as_ref());
         let datagrams = datagrams.enumerate();
         let now = world.net.now();
         (world.recorder())
             .sample_datagrams(now, datagrams.filter_map(|(at, app)| Some((at, app?))));
-    }
-
-    /// How they and the links stand, beside the recording.
-    pub fn observe(&mut self, world: &mut World) -> Recording {
-        world.observe(&mut self.endpoints)
     }
 
     /// Records what became of applications and connections, and what hosts counted.

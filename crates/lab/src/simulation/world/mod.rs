@@ -273,7 +273,7 @@ impl World {
     }
 
     /// Records how links, switches and endpoints stand.
-    pub fn sample(&mut self, endpoints: &mut [Endpoint]) {
+    pub fn sample(&mut self, endpoints: &[Endpoint]) {
         let now = self.net.network.now();
         self.recorder
             .sample(now, endpoints, &self.net.channels, &mut self.net.network);
@@ -288,26 +288,11 @@ impl World {
     }
 
     /// How links and endpoints stand: a sample beside the recording.
-    pub fn observe(&mut self, endpoints: &mut [Endpoint]) -> Recording {
+    pub fn observe(&mut self, endpoints: &[Endpoint]) -> Recording {
         let net = &mut self.net;
         let mut aside = Recorder::new(&self.plan);
         aside.sample(net.now(), endpoints, &net.channels, &mut net.network);
         aside.recording
-    }
-
-    /// How many events were recorded so far.
-    pub fn recorded_events(&self) -> usize {
-        self.recorder.recording.events.len()
-    }
-
-    /// The events that were recorded after the first `known`.
-    pub fn events_since(&self, known: usize) -> Recording {
-        let mut since = Recording {
-            events: self.recorder.recording.events.clone(),
-            ..Recording::default()
-        };
-        since.events.remove(0..known.min(since.events.len()));
-        since
     }
 
     /// Changes links now as an action says.

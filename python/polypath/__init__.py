@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from polypath.capture import CaptureError
     from polypath.engines import EngineError
     from polypath.errors import PolypathError
-    from polypath.interface import across, compare, from_pcap, load, run, sweep
+    from polypath.interface import across, along, compare, from_pcap, load, run, sweep
     from polypath.results import MetricError, OutputError, Recording, summary
     from polypath.scenario import Plan, Scenario, ScenarioError
     from polypath.stepping import Run
@@ -47,6 +47,7 @@ _PARTS = {
     "Scenario": "scenario",
     "ScenarioError": "scenario",
     "across": "interface",
+    "along": "interface",
     "compare": "interface",
     "from_pcap": "interface",
     "load": "interface",
@@ -93,6 +94,7 @@ __all__ = [
     "ScenarioError",
     "__version__",
     "across",
+    "along",
     "compare",
     "from_pcap",
     "labs",

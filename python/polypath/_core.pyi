@@ -172,6 +172,11 @@ class ControlledPath:
         """One packet for each acknowledged, up to `ssthresh` (RFC 5681 section 3.1). Gives the packets left."""
     def additive_increase(self, per_packet: int, packets: int) -> None:
         """One packet for every `per_packet` acknowledged (Linux `tcp_cong_avoid_ai`)."""
+    def below(self, count: int) -> int:
+        """A whole number from 0 to below `count`, drawn from the run's seed: for a control that says `paces = True`."""
+    @property
+    def burst(self) -> int:
+        """Packets that leave together at `pacing_rate`: those of a millisecond (Linux `bbr_tso_segs_goal`)."""
     @property
     def index(self) -> int: ...
     @property
@@ -259,6 +264,15 @@ class DeliverySample:
     @property
     def in_flight_before(self) -> int:
         """Packets in flight before this acknowledgement."""
+    @property
+    def delivered_at(self) -> float:
+        """When the last packet was delivered, in seconds since the start of the run."""
+    @property
+    def maybe_delayed(self) -> bool:
+        """A single small packet was acknowledged: the peer may have waited before it did so."""
+    @property
+    def departure(self) -> float:
+        """When the pacer lets the next packet leave, in seconds since the start of the run."""
 
 @final
 class Idleness:

@@ -13,6 +13,7 @@ from polypath.engines import Captures, EngineError, Options, Progress, get, requ
 from polypath.progress import of_run
 from polypath.results import MetricError, OutputError, Recording, folder, paired, stored
 from polypath.results.across import across as over_networks
+from polypath.results.along import along as along_properties
 from polypath.results.errors import UnknownName
 from polypath.results.points import MEASURES, SEED, short, telling
 from polypath.results.recording import AsWritten
@@ -166,6 +167,25 @@ def across(
     by, base, of = _chosen(result, by, base, measure)
     blocks = [networks] if isinstance(networks, str) else networks
     return over_networks(result.points, result.axes, by, base, blocks, of)
+
+
+def along(
+    result: Result | StoredSweep,
+    by: str,
+    networks: str | Sequence[str],
+    *,
+    base: str | None = None,
+    measure: str | Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """How the ratios of `across` change with the properties of the networks (docs/statistics.md).
+
+    A row for each connection, measure, value and property: Spearman's `correlation` of the property with the ratio,
+    its p-value `p_holm`, corrected for the table, and the ratio below and above the median of the property. Properties
+    are the numbers of the axes, the settings of drawn ones, and ratios of those that end in the same word.
+    """
+    by, base, of = _chosen(result, by, base, measure)
+    blocks = [networks] if isinstance(networks, str) else networks
+    return along_properties(result.points, result.axes, by, base, blocks, of)
 
 
 def load(directory: Path | str) -> Recording | StoredSweep:

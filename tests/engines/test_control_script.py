@@ -89,6 +89,9 @@ class Lia:
             self.credit = 0.0
 """
 
+#: examples/bbr.py
+BBR = (Path(__file__).resolve().parents[2] / "examples" / "bbr.py").read_text(encoding="utf-8")
+
 RATE = """
 class Rate:
     paces = True
@@ -117,7 +120,7 @@ def scenario(folder: Path, congestion: str, source: str, transport: str, profile
 
 
 @pytest.mark.parametrize("transport", ["tcp", "mptcp", "quic", "mpquic"])
-@pytest.mark.parametrize(("name", "source"), [("reno", RENO), ("lia", LIA)])
+@pytest.mark.parametrize(("name", "source"), [("reno", RENO), ("lia", LIA), ("bbr", BBR)])
 def test_a_rule_in_python_gives_the_bytes_of_the_same_in_rust(
     tmp_path: Path, name: str, source: str, transport: str
 ) -> None:
@@ -125,6 +128,26 @@ def test_a_rule_in_python_gives_the_bytes_of_the_same_in_rust(
     built_in = run(scenario(tmp_path, f'"{name}"', source, transport))
     assert own.metadata.recording_sha256 == built_in.metadata.recording_sha256
     assert summary(own)["connections"][0]["goodput_mbps"] > 3
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"duration": "13 s", "link.path0.loss": "2 %"},
+        {
+            "duration": "13 s",
+            "application.bulk.kind": "stream",
+            "application.bulk.rate": "2 Mbps",
+            "application.bulk.block": "500 kB",
+        },
+        {"link.path0.queue": "4 packets", "link.path0.rate": "1 Mbps"},
+        {"seed": 77, "link.path0.jitter": "3 ms"},
+    ],
+)
+def test_bbr_in_python_is_bbr_where_it_probes_idles_and_is_policed(tmp_path: Path, settings: dict[str, object]) -> None:
+    own = scenario(tmp_path, '"own.py:Bbr"', BBR, "tcp").with_(settings)
+    built_in = scenario(tmp_path, '"bbr"', BBR, "tcp").with_(settings)
+    assert run(own).metadata.recording_sha256 == run(built_in).metadata.recording_sha256
 
 
 @pytest.mark.parametrize("transport", ["tcp", "mpquic"])

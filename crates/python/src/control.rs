@@ -10,6 +10,8 @@ use polypath_lab::transport::path::{self, CaState, INFINITE_SSTHRESH, Member};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
 use crate::scripts::{Failure, Fate, shown, whole};
 use crate::views::{self, path_class, seconds, state};
@@ -23,6 +25,7 @@ pub struct ControlledPath {
     index: usize,
     /// All of the connection.
     paths: Vec<path::Path>,
+    random: Pcg64Mcg,
 }
 
 impl ControlledPath {
@@ -100,6 +103,20 @@ path_class!(ControlledPath, self => self.own(), {
         congestion::slow_start(self.own_mut(), packets)
     }
 
+    /// Packets that leave together at the pacing rate.
+    #[getter]
+    fn burst(&self) -> u32 {
+        path::burst(self.own().pacing_rate, self.own().mss)
+    }
+
+    /// A number drawn from the run's seed.
+    fn below(&mut self, count: usize) -> PyResult<usize> {
+        if count == 0 {
+            return Err(PyValueError::new_err("below(0): there is no whole number below 0"));
+        }
+        Ok(self.random.random_range(0..count))
+    }
+
     /// One packet more for every `per_packet` acknowledged (Linux `tcp_cong_avoid_ai`).
     fn additive_increase(&mut self, per_packet: u32, packets: u32) {
         additive_increase(self.own_mut(), per_packet, packets);
@@ -142,6 +159,9 @@ pub struct DeliverySample {
     lost: u64,
     newly_lost: u32,
     in_flight_before: u32,
+    delivered_at: f64,
+    maybe_delayed: bool,
+    departure: f64,
 }
 
 impl DeliverySample {
@@ -159,6 +179,9 @@ impl DeliverySample {
             lost: sample.lost,
             newly_lost: sample.newly_lost,
             in_flight_before: sample.in_flight_before,
+            delivered_at: seconds(sample.delivered_at),
+            maybe_delayed: sample.maybe_delayed,
+            departure: seconds(sample.departure),
         }
     }
 }
@@ -191,6 +214,7 @@ pub struct Controller {
     has: Has,
     paces: bool,
     now: Nanos,
+    random: Pcg64Mcg,
 }
 
 impl Controller {
@@ -213,12 +237,13 @@ impl Controller {
             object,
             fate,
             now: 0,
+            random: Pcg64Mcg::seed_from_u64(0),
         }
     }
 
     /// Calls a method with the path and what else it takes, and sets the path as it leaves it. What it raises ends the run.
     fn call<T>(
-        &self,
+        &mut self,
         method: &'static str,
         path: &mut Member,
         rest: impl FnOnce(Python<'_>) -> PyResult<Vec<Py<PyAny>>>,
@@ -227,13 +252,14 @@ impl Controller {
         if self.fate.failed() {
             return None;
         }
-        Python::attach(|py| {
+        let called = Python::attach(|py| {
             let called = || {
                 let own = Py::new(
                     py,
                     ControlledPath {
                         index: path.index,
                         paths: path.paths.to_vec(),
+                        random: self.random.clone(),
                     },
                 )?;
                 let mut arguments = vec![own.clone_ref(py).into_any()];
@@ -242,12 +268,13 @@ impl Controller {
                     .call_method1(py, method, PyTuple::new(py, arguments)?)
                     .and_then(|given| answer(given.bind(py)))?;
                 let own = own.borrow(py);
+                let random = own.random.clone();
                 let own = own.own();
                 path.cwnd = own.cwnd;
                 path.cwnd_count = own.cwnd_count;
                 path.ssthresh = own.ssthresh;
                 path.pacing_rate = own.pacing_rate;
-                Ok(given)
+                Ok((given, random))
             };
             called()
                 .map_err(|error| {
@@ -259,10 +286,13 @@ impl Controller {
                     });
                 })
                 .ok()
-        })
+        });
+        let (given, random) = called?;
+        self.random = random;
+        Some(given)
     }
 
-    fn tell(&self, method: &'static str, path: &mut Member) {
+    fn tell(&mut self, method: &'static str, path: &mut Member) {
         self.call(method, path, |_| Ok(Vec::new()), |_| Ok(()));
     }
 
@@ -289,7 +319,10 @@ impl CongestionControl for Controller {
             "ssthresh",
             path,
             |_| Ok(Vec::new()),
-            |given| packets("ssthresh returned", given),
+            |given| match given.is_none() {
+                true => Ok(INFINITE_SSTHRESH),
+                false => packets("ssthresh returned", given),
+            },
         );
         given.unwrap_or(half)
     }
@@ -308,6 +341,10 @@ impl CongestionControl for Controller {
 
     fn paces(&self) -> bool {
         self.paces
+    }
+
+    fn seed(&mut self, seed: u64) {
+        self.random = Pcg64Mcg::seed_from_u64(seed);
     }
 
     fn control(&mut self, path: &mut Member, ack: &Ack, sample: &RateSample) -> bool {

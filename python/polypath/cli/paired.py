@@ -14,15 +14,17 @@ from polypath.cli import jobs, output, sweeps
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import InputError
 from polypath.cli.numbers import ONE_VALUE, agreement, estimated, percent, rounded
-from polypath.results import across, folder, layout, paired
+from polypath.results import across, along, folder, layout, paired
 from polypath.results.files import write_table
 from polypath.results.points import MEASURES, SEED, short, telling
 from polypath.scenario.vary import SEEDS, Axis
 from polypath.sweeps import Result
-from polypath.units import nearest
+from polypath.units import PACKETS, RATE, SIZE, TIME, nearest
 
 #: How many seeds there are where neither command nor scenario says.
 SEEDS_LEFT_OUT: Final = 10
+#: Of each value.
+_MOST_PROPERTIES: Final = 3
 
 
 def run(
@@ -70,6 +72,8 @@ def run(
             _show(result.name, varied, against, found, labels, seeds_run)
         else:
             _show_across(result.name, varied, against, over)
+            where = along.along(result.points, result.axes, varied, against, networks, of)
+            _show_along(varied, where)
             if 1 < seeds_run < (fewest := paired.pairs_needed(1)):
                 warn(f"{seeds_run} seeds can show no win or loss in a network; take --seeds {fewest} or more")
         code = max(code, sweeps.tell_of_failures(result))
@@ -81,7 +85,10 @@ def run(
             _tell_of_too_few_pairs(found, seeds_run)
         if one.directory is not None:
             with output.figures_last(one.directory, "comparison"):
-                _save(one.directory, {layout.PAIRED: found} | ({} if over is None else {layout.ACROSS: over}))
+                _save(
+                    one.directory,
+                    {layout.PAIRED: found} | ({} if over is None else {layout.ACROSS: over, layout.ALONG: where}),
+                )
                 if over is not None:
                     _draw_profiles(one.directory, result, varied, networks, over)
     if directory is not None:
@@ -314,6 +321,45 @@ def _show_across(name: str, by: str, base: str, found: pl.DataFrame) -> None:
         "rank: 1 is the best",
         style="dim",
     )
+
+
+def _show_along(by: str, found: pl.DataFrame) -> None:
+    """Of each value the properties that its ratio is shown to depend on, the closest first."""
+    shown_rows = found.filter(pl.col("p_holm") < paired.LEVEL)
+    if found.is_empty():
+        return
+    out.print()
+    if shown_rows.is_empty():
+        out.print("no property of the networks is shown to decide where a value is better", style="dim")
+        return
+    heading = by.split(",")[0].rpartition(".")[2]
+    columns = (heading, "property", "correlation", "median", "ratio below", "ratio above")
+    for (connection, measure), group in shown_rows.group_by("connection", "measure", maintain_order=True):
+        title = f"{connection}: {MEASURES[str(measure)].title}, by the networks' properties"
+        shown = table(*columns, numbers=frozenset(columns[2:]), title=title)
+        closest = group.with_columns(pl.col("correlation").abs().alias("_close"))
+        for _, own in closest.group_by("value", maintain_order=True):
+            for row in own.sort("_close", descending=True).head(_MOST_PROPERTIES).iter_rows(named=True):
+                middle = _number(row["median"], row["unit"])
+                ratios = ["" if row[each] is None else f"{row[each]:.3f}" for each in ("ratio_below", "ratio_above")]
+                names = escape(row["value"]), escape(row["property"])
+                shown.add_row(*names, f"{row['correlation']:+.2f}", middle, *ratios)
+        out.print(shown)
+    out.print(
+        "correlation: of the ranks of property and ratio (Spearman); ratio below, above: geometric means of the "
+        "networks on either side of the property's median. Only what is shown at 5 %, corrected for all properties",
+        style="dim",
+    )
+
+
+def _number(value: float, unit: str) -> str:
+    if unit == "fraction":
+        return f"{100 * value:.3g} %"
+    known = {"bps": RATE, "s": TIME, "bytes": SIZE, "packets": PACKETS}
+    if unit not in known:
+        return f"{value:.3g}"
+    scale = 10**9 if unit == "s" else 1
+    return known[unit].shown(round(float(f"{value * scale:.3g}")))
 
 
 def _draw_profiles(directory: Path, result: Result, by: str, networks: Sequence[str], found: pl.DataFrame) -> None:

@@ -103,6 +103,7 @@ SWEEP = Kind(
         layout.STATISTICS,
         layout.PAIRED,
         layout.ACROSS,
+        layout.ALONG,
         layout.REPORT,
         *(f"{layout.PLOTS}/*.{form}" for form in layout.FIGURES),
     ),

@@ -29,6 +29,7 @@ POINTS = "points.parquet"
 STATISTICS = "statistics.parquet"
 PAIRED = "paired.parquet"
 ACROSS = "networks.parquet"
+ALONG = "properties.parquet"
 #: What is known of its finished points; not a part of the result.
 JOURNAL = "points.jsonl"
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import polars as pl
@@ -56,6 +56,8 @@ class Axis:
     unit: str = ""
     #: What each label stands for, where the labels do not tell: of an axis that was drawn.
     settings: tuple[Mapping[str, Any], ...] | None = None
+    #: Of those settings that are numbers: the unit, and the number of each label.
+    properties: Mapping[str, tuple[str, Sequence[float]]] = field(default_factory=dict)
 
     @property
     def numeric(self) -> str | None:

@@ -66,7 +66,14 @@ class StoredSweep:
         try:
             index = reading.data(folder.located(directory, layout.INDEX))
             axes = [
-                Axis(each["name"], tuple(each["labels"]), each["numbers"] and tuple(each["numbers"]), each["unit"])
+                Axis(
+                    each["name"],
+                    tuple(each["labels"]),
+                    each["numbers"] and tuple(each["numbers"]),
+                    each["unit"],
+                    each.get("settings") and tuple(each["settings"]),
+                    {path: (unit, numbers) for path, (unit, numbers) in each.get("properties", {}).items()},
+                )
                 for each in index["axes"]
             ]
             places = [

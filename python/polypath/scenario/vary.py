@@ -83,19 +83,32 @@ class Axis:
 
     def numbers(self) -> tuple[str, list[float]] | None:
         """A unit (bps, s, bytes, packets, or none) and the labels as numbers in it; None where they are no numbers."""
-        for quantity in (units.RATE, units.TIME, units.SIZE, units.PACKETS):
-            if (found := _parsed(quantity, self.labels)) is not None:
-                suffix, size = _SUFFIXES[quantity.name]
-                return suffix, [number / size for number in found]
-        try:
-            return "fraction", [units.parse_share(label) for label in self.labels]
-        except UnitError:
-            pass
-        try:
-            numbers = [float(label) for label in self.labels]
-        except ValueError:
-            return None
-        return ("", numbers) if all(map(isfinite, numbers)) else None
+        return _numbers(self.labels)
+
+    def properties(self) -> dict[str, tuple[str, list[float]]]:
+        """The same of each path whose settings are numbers of one unit."""
+        found = {}
+        for path in self.paths:
+            texts = [label(value.settings.get(path)) for value in self.values]
+            if (numbers := _numbers(texts)) is not None:
+                found[path] = numbers
+        return found
+
+
+def _numbers(labels: list[str]) -> tuple[str, list[float]] | None:
+    for quantity in (units.RATE, units.TIME, units.SIZE, units.PACKETS):
+        if (found := _parsed(quantity, labels)) is not None:
+            suffix, size = _SUFFIXES[quantity.name]
+            return suffix, [number / size for number in found]
+    try:
+        return "fraction", [units.parse_share(label) for label in labels]
+    except UnitError:
+        pass
+    try:
+        numbers = [float(label) for label in labels]
+    except ValueError:
+        return None
+    return ("", numbers) if all(map(isfinite, numbers)) else None
 
 
 def _parsed(quantity: Quantity, labels: list[str]) -> list[int] | None:

@@ -47,7 +47,7 @@ class Turns:
         return self._message
 
     def close(self) -> None:
-        """Ends the thread, which Python's end must not find within Rust; a call that is suspended gets GeneratorExit."""
+        """Ends the thread: Python's end must not find it within Rust. A call that is suspended gets GeneratorExit."""
         if self._open:
             self._open = False
             self._theirs.release()

@@ -96,7 +96,9 @@ def axes(scenario: Scenario, points: Sequence[Point] = ()) -> list[Axis]:
     for axis in _with_seeds(scenario.axes, {int(point.values[SEED]) for point in points if SEED in point.values}):
         unit, numbers = axis.numbers() or ("", None)
         settings = tuple(value.settings for value in axis.values) if axis.listed else None
-        found.append(Axis(axis.name, tuple(axis.labels), None if numbers is None else tuple(numbers), unit, settings))
+        known = axis.properties() if axis.listed else {}
+        told = None if numbers is None else tuple(numbers)
+        found.append(Axis(axis.name, tuple(axis.labels), told, unit, settings, known))
     return found
 
 

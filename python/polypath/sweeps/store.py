@@ -2,9 +2,9 @@
 
 The directory has these files besides:
 
-    sweep.json           name, engine, versions; axes[] name, labels, numbers, unit, settings; points[] folder,
-                         values, seed, plan_sha256, state (done, missing, failed), failure; files, the sweep's own
-                         with their SHA-256
+    sweep.json           name, engine, versions; axes[] name, labels, numbers, unit, of drawn ones settings and
+                         properties; points[] folder, values, seed, plan_sha256, state (done, missing, failed),
+                         failure; files, the sweep's own with their SHA-256
     points.parquet       a row for each connection of each point (`polypath.results.points`)
     statistics.parquet   the same over seeds (`polypath.results.statistics`)
 """
@@ -68,7 +68,7 @@ def index(
                 "labels": axis.labels,
                 "numbers": axis.numbers,
                 "unit": axis.unit,
-                **({} if axis.settings is None else {"settings": axis.settings}),
+                **({} if axis.settings is None else {"settings": axis.settings, "properties": axis.properties}),
             }
             for axis in axes
         ],

@@ -10,7 +10,7 @@ pub use delivery_rate::{Acknowledged, DeliveryRate, Interval, RateSample};
 pub use member::Member;
 pub use mtu::MtuDiscovery;
 pub use pacer::Pacer;
-pub(crate) use pacer::burst;
+pub use pacer::burst;
 
 use crate::Nanos;
 

@@ -11,7 +11,7 @@ const LARGEST_BURST: u64 = 65_535;
 
 /// Packets of `mss` bytes that leave together at `rate` bytes a second: those of one millisecond (section 4.2.3, BBR.send_quantum;
 /// Linux `bbr_tso_segs_goal`).
-pub(crate) fn burst(rate: u64, mss: u32) -> u32 {
+pub fn burst(rate: u64, mss: u32) -> u32 {
     let least = if rate < LOW_RATE { 1 } else { 2 };
     let packets = (rate / 1024).min(LARGEST_BURST) / u64::from(mss.max(1));
     (packets as u32).clamp(least, 127)

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from polypath.plots.pooled import draw_delays, drawn_axes
+from polypath.plots.pooled import draw_completions, draw_delays, drawn_axes
 from polypath.results import Recording, metrics
 from polypath.results.points import Axis
 
@@ -64,6 +64,27 @@ def test_equal_curves_are_one_curve(recording: Recording) -> None:
 )
 def test_curves_are_told_apart(axes: tuple[Axis, ...], drawn: bool) -> None:
     assert drawn_axes(axes) == (list(axes) if drawn else [])
+
+
+def test_networks_that_were_drawn_are_pooled_with_the_seeds() -> None:
+    drawn = Axis("network", tuple(f"n{number}" for number in range(20)), None, "", tuple({} for _ in range(20)))
+    rows = [
+        {"network": network, "defaults.scheduler": name, "seed": seed, "connection": "file", "completion_s": time}
+        for number, network in enumerate(drawn.labels)
+        for name, factor in (("default", 1.0), ("redundant", 2.0))
+        for seed in "12"
+        for time in (None if number == 3 and name == "default" else factor * (1 + number),)
+    ]
+    figure = draw_completions("phone", (drawn, SCHEDULER, SEED), pl.DataFrame(rows))
+    assert figure is not None
+    (panel,) = figure.axes
+    assert panel.get_legend_handles_labels()[1] == ["default", "redundant"]
+    first, second = panel.lines
+    assert numbers(first.get_ydata())[-1] == pytest.approx(38 / 40)
+    assert numbers(second.get_ydata())[-1] == 1.0
+    assert numbers(second.get_xdata())[-1] == 40_000.0
+    assert panel.get_title(loc="right") == "40 runs each, of 20 values of network and 2 seeds"
+    assert draw_completions("phone", (drawn, SEED), pl.DataFrame(rows)) is None
 
 
 def test_nothing_is_drawn_where_nothing_asks(recording: Recording) -> None:

@@ -1,11 +1,16 @@
-"""The delays of all requests at each place of a sweep, with all seeds together, as distributions."""
+"""Distributions over a sweep: the delays of all requests, or the completion times of all runs, a curve for each place.
+
+Seeds, drawn networks and other axes of many values are pooled: each curve has all of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from math import prod
 from typing import Final
 
+import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -26,10 +31,17 @@ Places = Mapping[tuple[str, ...], Recording]
 
 def drawn_axes(axes: Sequence[Axis]) -> list[Axis]:
     """All axes, for recordings of every seed; none where there are too many curves to tell apart."""
-    curves = 1
-    for axis in axes:
-        curves *= 1 if axis.name == SEED else len(axis.labels)
+    curves = prod(len(axes[place].labels) for place in _told_apart(axes))
     return list(axes) if 1 < curves <= MOST_CURVES else []
+
+
+def _told_apart(axes: Sequence[Axis]) -> list[int]:
+    """The places of the axes whose values are curves of their own."""
+    return [
+        place
+        for place, axis in enumerate(axes)
+        if axis.name != SEED and axis.settings is None and 1 < len(axis.labels) <= MOST_CURVES
+    ]
 
 
 def draw_delays(name: str, axes: Sequence[Axis], places: Places, look: Look | None = None) -> Figure | None:
@@ -50,8 +62,7 @@ def draw_delays(name: str, axes: Sequence[Axis], places: Places, look: Look | No
 
 
 def _draw(panel: Axes, application: str, axes: Sequence[Axis], places: Places) -> None:
-    seeds = next((place for place, axis in enumerate(axes) if axis.name == SEED), None)
-    varied = [place for place, axis in enumerate(axes) if place != seeds and len(axis.labels) > 1]
+    varied = _told_apart(axes)
     counts = set()
     curves: dict[metrics.Delays, list[str]] = {}
     for labels in product(*(axes[place].labels for place in varied)):
@@ -65,21 +76,58 @@ def _draw(panel: Axes, application: str, axes: Sequence[Axis], places: Places) -
             if of.name == application and shows(run, of)
             for delay in metrics.delays(run, of)
         ]
-        counts.add((len(runs), len(delays)))
+        counts.add(len(delays))
         curves.setdefault(metrics.Delays.of(delays), []).append(", ".join(labels))
     for number, (known, same) in enumerate(curves.items()):
         none = "none answered" if known.sent else "none sent"
         distribution(panel, known, color=colour(number), label=" = ".join(same), none=none)
     panel.set(xlabel=DELAY, ylabel="part of the requests")
     panel.set_ylim(0, 1.02)
-    panel.set_title(_told(counts), loc="right", fontsize="small", fontweight="normal")
+    panel.set_title(_told(counts, "requests", axes), loc="right", fontsize="small", fontweight="normal")
 
 
-def _told(counts: set[tuple[int, int]]) -> str:
-    """How much each curve is of."""
-    seeds, requests = zip(*counts, strict=True)
-    return f"{_reach(requests)} requests each" + (f", of {_reach(seeds)} seeds" if max(seeds) > 1 else "")
+def draw_completions(name: str, axes: Sequence[Axis], points: pl.DataFrame, look: Look | None = None) -> Figure | None:
+    """A panel for each connection that is to finish, a curve for each place; None where nothing finishes, or where
+    there are too many curves to tell apart. `points` is the table of the sweep."""
+    look = look or Look()
+    names = points.filter(pl.col("completion_s").is_not_null())["connection"].unique(maintain_order=True).to_list()
+    if not names or not drawn_axes(axes):
+        return None
+    with style(look):
+        figure = Picture(figsize=look.size or (_WIDTH, _HEIGHT * len(names)), layout="constrained")
+        if look.titles:
+            figure.suptitle(name, x=0.01, ha="left")
+        for panel, connection in zip(figure.subplots(len(names), squeeze=False)[:, 0], names, strict=True):
+            _draw_completions(panel, axes, points.filter(pl.col("connection") == connection))
+            panel.set_title(connection if len(names) > 1 else "")
+            put_legend(panel, panel is figure.axes[0])
+        return figure
 
 
-def _reach(numbers: Sequence[int]) -> str:
-    return " to ".join(f"{each:,}" for each in dict.fromkeys((min(numbers), max(numbers))))
+def _draw_completions(panel: Axes, axes: Sequence[Axis], points: pl.DataFrame) -> None:
+    varied = _told_apart(axes)
+    counts = set()
+    curves: dict[metrics.Delays, list[str]] = {}
+    for labels in product(*(axes[place].labels for place in varied)):
+        own = points.filter(*(pl.col(axes[place].name) == one for place, one in zip(varied, labels, strict=True)))
+        times = [None if each is None else round(each * metrics.SECOND) for each in own["completion_s"]]
+        if times:
+            counts.add(len(times))
+            curves.setdefault(metrics.Delays.of(times), []).append(", ".join(labels))
+    for number, (known, same) in enumerate(curves.items()):
+        distribution(panel, known, color=colour(number), label=" = ".join(same), none="none finished")
+    panel.set(xlabel="completion time (ms)", ylabel="part of the runs")
+    panel.set_ylim(0, 1.02)
+    panel.set_title(_told(counts, "runs", axes), loc="right", fontsize="small", fontweight="normal")
+
+
+def _told(counts: set[int], what: str, axes: Sequence[Axis]) -> str:
+    """How much each curve is of, and what is pooled in it."""
+    told = _told_apart(axes)
+    pooled = [
+        f"{len(axis.labels)} {'seeds' if axis.name == SEED else f'values of {axis.name}'}"
+        for place, axis in enumerate(axes)
+        if place not in told and len(axis.labels) > 1
+    ]
+    number = " to ".join(f"{each:,}" for each in dict.fromkeys((min(counts), max(counts))))
+    return f"{number} {what} each" + (f", of {' and '.join(pooled)}" if pooled else "")

@@ -20,6 +20,7 @@ from polypath.results.points import MEASURES, Axis, short
 
 GRID: Final = "grid-goodput"
 DELAYS: Final = "cdf-delay"
+COMPLETIONS: Final = "cdf-completion"
 EXPOSURE: Final = "exposure-goodput"
 BENEFIT: Final = "box-benefit"
 CURVES: Final[Mapping[str, str]] = {f"curve-{short(measure)}": measure for measure in MEASURES}
@@ -27,7 +28,8 @@ BOXES: Final[Mapping[str, str]] = {f"box-{short(measure)}": measure for measure 
 KINDS: Final[Mapping[str, str]] = {
     **{name: f"{MEASURES[measure].title} over the first axis of numbers" for name, measure in CURVES.items()},
     GRID: "goodput over time at each place, where all axes are of names",
-    DELAYS: "distribution of the requests' delays at each place, all seeds together",
+    DELAYS: "distribution of the requests' delays at each place, seeds and networks together",
+    COMPLETIONS: "distribution of the completion times at each place, seeds and networks together",
     EXPOSURE: "what one path sees of the bytes over goodput, of runs with segments",
     BENEFIT: "experimental aggregation benefit of several paths over the best one",
     **{name: f"{MEASURES[measure].title} over all places, as boxes" for name, measure in BOXES.items()},
@@ -37,7 +39,7 @@ KINDS: Final[Mapping[str, str]] = {
 SHARED: Final = (BENEFIT, *BOXES)
 """Those that several sweeps may share."""
 
-USUAL: Final = tuple(name for name in KINDS if name not in (DELAYS, EXPOSURE, *SHARED))
+USUAL: Final = tuple(name for name in KINDS if name not in (DELAYS, COMPLETIONS, EXPOSURE, *SHARED))
 """Those that `polypath run --plot` draws. The others read every run of the sweep, or want many places."""
 
 
@@ -46,6 +48,7 @@ def needs(name: str) -> str:
     return {
         GRID: f"two axes or more, all of names, with at most {MOST_PANELS} places",
         DELAYS: f"an application that waits for answers, and 2 to {pooled.MOST_CURVES} places besides the seeds",
+        COMPLETIONS: f"runs that finish, and 2 to {pooled.MOST_CURVES} places besides seeds and drawn networks",
         EXPOSURE: f"recorded segments, and one or two axes, the first with at most {exposures.MOST_CURVES} values",
         BENEFIT: "runs over a single path beside the same over several",
         **dict.fromkeys(CURVES, "an axis besides the seed, and a value other than 0"),
@@ -65,6 +68,8 @@ def draw(name: str, result: Swept, places: Loader, look: Look | None = None) -> 
     if name == DELAYS:
         axes = pooled.drawn_axes(result.axes)
         return pooled.draw_delays(result.name, axes, places(axes), look) if axes else None
+    if name == COMPLETIONS:
+        return pooled.draw_completions(result.name, result.axes, result.points, look)
     if name == EXPOSURE:
         axes = exposures.drawn_axes(result.axes)
         return exposures.draw_exposures(result.name, axes, places(axes), look) if axes else None

@@ -34,6 +34,7 @@ PAGES = (
     "docs/explain.md",
     "docs/exposure.md",
     "docs/figures.md",
+    "docs/lab.md",
     "docs/mininet.md",
     "docs/statistics.md",
     "docs/sweeps.md",

@@ -24,7 +24,7 @@ PYTHON = {
     # what a notebook shows of them is imported when one asks
     "scenario": {"errors", "notebook", "registry", "units"},
     "formats": {"_core", "errors", "registry", "results", "scenario", "units"},
-    "labs": {"scenario", "units"},
+    "labs": {"results", "scenario", "units"},
     "results": {"_core", "errors", "notebook"},
     "capture": {"_core", "errors", "results"},
     "engines": {"_core", "capture", "errors", "folders", "registry", "results", "scenario", "units"},

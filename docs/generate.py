@@ -92,7 +92,7 @@ def measures() -> str:
     return _page(
         [
             "# Measures",
-            "The figures that claims of a lab can bound. A parameter in brackets may be left out.",
+            "The figures that claims of a lab and points of a rubric bound. A parameter in brackets may be left out.",
             _table(("measure", "unit", "parameters", "what"), rows),
         ]
     )

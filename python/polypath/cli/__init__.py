@@ -50,6 +50,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "check": Command(
         "check", "Run labs and compare the results with published figures, or labs of your own with their claims."
     ),
+    "grade": Command("grade", "Grade submissions of a class by a rubric, each in a process of its own."),
     "compare": Command(
         "compare",
         "Compare the figures of a lab or a scenario for several values of a setting, or on several engines.",

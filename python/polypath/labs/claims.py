@@ -30,13 +30,15 @@ def problems(
         return
     taken = dict(list(inspect.signature(REGISTRY[measure].compute).parameters.items())[1:])
     known = [*own, *taken]
+    meant = set()
     for key in parameters:
         if key not in taken:
             hint = nearest(key, known)
             listed = "" if hint else f"; measure '{measure}' takes {', '.join(taken) or 'none'}"
+            meant.add(hint)
             yield Problem((*place, key), f"unknown key '{key}' in {show(place)}{listed}", hint)
     for key, parameter in taken.items():
-        if parameter.default is parameter.empty and key not in parameters:
+        if parameter.default is parameter.empty and key not in parameters and key not in meant:
             yield Problem(place, f"{show(place)}: measure '{measure}' needs '{key}'")
     if scenario is None:
         return

@@ -75,9 +75,14 @@ class Wrong(NamedTuple):
 WRONG = {
     "class-name": Wrong(GOOD.replace("Mine", "Mien"), "class-name.py: no class 'Mine'; did you mean 'Mien'?"),
     "deep-exit": Wrong(scheduler("import os\nos._exit(0)"), "it ended the process that ran it, with exit code 0"),
+    "endless-deaf": Wrong(
+        scheduler("import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass"),
+        "stopped after 1 s of CPU time",
+    ),
     "endless": Wrong(scheduler("while True: pass"), "stopped after 1 s of CPU time"),
     "exception": Wrong(scheduler("return 1 / 0"), "exception.py:4: ZeroDivisionError: division by zero"),
     "exit": Wrong(scheduler("import sys\nsys.exit(3)"), "exit.py:5: SystemExit: 3"),
+    "killed": Wrong(scheduler("import os\nos.kill(os.getpid(), 9)"), "it ended the process that ran it, by SIGKILL"),
     "hog": Wrong(scheduler("held = [bytes(50_000_000) for _ in range(100)]\nreturn 0"), "hog.py:4: MemoryError"),
     "missing": Wrong(None, "missing.py is missing"),
     "no-method": Wrong("class Mine:\n    pass\n", "no-method.py:1: class 'Mine' has no method 'select(self, view)'"),
@@ -86,7 +91,7 @@ WRONG = {
 }
 #: Of all who hand in, what they do.
 CLASS = {
-    **{f"good-{number}": GOOD for number in range(6)},
+    **{f"good-{number}": GOOD for number in range(4)},
     **{f"noisy-{number}": NOISY for number in range(2)},
     **{f"slow-{number}": SLOW for number in range(2)},
     **{name: wrong.text for name, wrong in WRONG.items()},

@@ -102,15 +102,16 @@ class _Processes:
                     process.stdin.write(json.dumps(given).encode())
                 # until it is waited for, no other process has its number
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+                used = _cpu_s(process.pid)
             finally:
                 guard.cancel()
                 with self._lock:
                     _kill(process)  # with all that it started
                     process.wait()
                     self._running.discard(process)
-            return self._outcome(process.returncode, result, _end_of(said), late=guard.struck)
+            return self._outcome(process.returncode, result, _end_of(said), used, late=guard.struck)
 
-    def _outcome(self, code: int, result: Path, said: str, *, late: bool) -> Outcome:
+    def _outcome(self, code: int, result: Path, said: str, used: float, *, late: bool) -> Outcome:
         limits = self._rubric.said.limits
         if late:
             return Found(problem=f"stopped after {TIME.format(limits.wall)} on the clock")
@@ -121,7 +122,7 @@ class _Processes:
                 return Found(problem="it ended the process that ran it, with exit code 0")
         if any(each in said for each in _NO_MEMORY):
             return Found(problem=f"stopped: it needed more than {SIZE.format(limits.memory)} of memory")
-        if code in (-signal.SIGXCPU, -signal.SIGKILL):
+        if code == -signal.SIGXCPU or (code == -signal.SIGKILL and used >= limits.cpu / 1e9):
             return Found(problem=f"stopped after {TIME.format(limits.cpu)} of CPU time")
         last = said.strip().splitlines()[-1:] or [""]
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
@@ -150,6 +151,13 @@ class _Guard:
 def _kill(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _cpu_s(pid: int) -> float:
+    """The CPU time of a process that has ended and is not waited for yet (proc(5), fields 14 and 15 of stat)."""
+    text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    user, system = text.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _end_of(file: Path) -> str:

@@ -224,6 +224,16 @@ class TestLab:
         assert "client" in lab.picture or "h0" in lab.picture
 
 
+def test_labs_of_the_tutorial_ask_what_a_reader_could_explain() -> None:
+    found = [lab for lab in labs.catalogue().values() if lab.source.startswith("ACM SIGCOMM 2020 tutorial")]
+    assert len(found) == 12
+    for lab in found:
+        assert len(lab.questions) >= 2, lab.name
+        for each in lab.questions:
+            assert each.question.endswith("?")
+            assert each.hint.endswith(".")
+
+
 BOUNDS = {
     "multipath-quic/GET over one path": (4.2, 4.7),
     "multipath-quic/GET over two paths, lowest RTT": (None, 2.6),

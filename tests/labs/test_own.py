@@ -115,6 +115,7 @@ class TestCommands:
         assert "quicker-than-first" not in Path("without.html").read_text()
         ran("report", "out", "--lab", mine, "--out", "with.html")
         assert "quicker-than-first" in Path("with.html").read_text()
+        assert "mine/lab.toml" in Path("with.html").read_text()
 
     def test_its_files_are_not_overwritten(self, mine: Path, capsys: Any) -> None:
         before = {path.name: path.read_text() for path in mine.iterdir()}
@@ -124,6 +125,9 @@ class TestCommands:
         (mine / "lab.toml").write_text(one)
         assert called(capsys, "run", mine, "--out", mine).returncode == 2
         assert (mine / "lab.toml").read_text() == one
+
+    def test_explain_runs_it(self, mine: Path, ran: Callable[..., str]) -> None:
+        assert "get" in ran("explain", mine, "--run", "usual")
 
     def test_code_is_told_of(self, mine: Path, capsys: Any) -> None:
         (mine / "first.py").write_text(FIRST + f"# {mine.absolute()}\n")  # told of once per content

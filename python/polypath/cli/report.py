@@ -391,7 +391,7 @@ def _described(lab: Lab, found: Sequence[_Found]) -> LabOf:
         notes.append(f"{left} of {len(needed)} expectations are of runs that are not here.")
     if partial:
         notes.append(f"{partial} of {len(needed)} are of sweeps some of whose points have no result.")
-    return LabOf(lab.name, lab.title, lab.question, lab.source, judged, " ".join(notes))
+    return LabOf(lab.name, lab.title, lab.question, lab.origin, judged, " ".join(notes))
 
 
 def _verdict(lab: Lab, row: Row, known: Mapping[str, str]) -> str:

@@ -219,6 +219,11 @@ class Lab:
         return self.readme.partition(f"{heading}\n")[2].partition("\n## ")[0].strip()
 
     @property
+    def origin(self) -> str:
+        """Where the question comes from: its source, or of a lab of one's own its file."""
+        return self.source or str(self.folder / FILE)
+
+    @property
     def picture(self) -> str:
         """The topology in text."""
         return describe_topology(self.scenario())

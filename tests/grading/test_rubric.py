@@ -268,8 +268,14 @@ def test_a_rubric_alone_is_described(folder: Path, capsys: Any) -> None:
     assert "at least 0.5 x plain" in told
 
 
+def test_a_folder_of_submissions_is_no_submission(folder: Path, capsys: Any) -> None:
+    outcome = called(capsys, "grade", folder / "rubric.toml", folder / "room")
+    assert outcome.returncode == 2
+    assert f"has no scenario.toml; if it holds submissions, name these: {folder / 'room'}/*" in outcome.stderr
+
+
 def test_a_table_is_not_overwritten(folder: Path, capsys: Any) -> None:
-    outcome = called(capsys, "grade", folder / "rubric.toml", folder, "--csv", folder / "network.toml")
+    outcome = called(capsys, "grade", folder / "rubric.toml", folder / "network.toml", "--csv", folder / "network.toml")
     assert outcome.returncode == 2
     assert (folder / "network.toml").read_text() == NETWORK
 

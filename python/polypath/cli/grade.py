@@ -58,6 +58,9 @@ def grade(
     if not submissions:
         _describe(found)
         return DONE
+    (first, *others) = submissions
+    if not others and first.is_dir() and not (first / found.submitted_file).exists():
+        raise InputError(f"{first} has no {found.submitted_file}; if it holds submissions, name these: {first}/*")
     if table_file is not None:
         require_new(table_file)
         require_writable(table_file.parent)

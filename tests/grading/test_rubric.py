@@ -188,6 +188,17 @@ def test_a_congestion_control_is_tried(folder: Path, monkeypatch: pytest.MonkeyP
     assert 0.1 < far < 0.9
 
 
+def test_networks_are_drawn(folder: Path) -> None:
+    listed = 'near = {}\nfar = { "link.lte.delay" = "100 ms" }\n'
+    drawn = 'draw = 3\n[vary.network.set]\n"link.lte.delay" = { log_uniform = ["10 ms", "200 ms"] }\n'
+    given = rubric(folder, listed, drawn)
+    plain = work.tried(given, given.reference("plain"))
+    assert len(plain.runs) == 3 * 2
+    grade = grading.judged(given, "plain", plain, {"plain": plain})
+    values = [each["value"] for each in grade.marks[0].networks]
+    assert len(set(values)) == 3
+
+
 def test_only_some_parts_are_fixed(folder: Path) -> None:
     given = rubric(folder, 'free = ["defaults", "host.*.scheduler"]', 'fixed = ["link.*.rate"]')
     assert given.fixed is not None

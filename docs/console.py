@@ -34,6 +34,8 @@ PAGES = (
     "docs/explain.md",
     "docs/exposure.md",
     "docs/figures.md",
+    "docs/grading.md",
+    "docs/lab.md",
     "docs/mininet.md",
     "docs/statistics.md",
     "docs/sweeps.md",
@@ -44,7 +46,7 @@ PAGES = (
 )
 WIDTH = 132
 #: What depends on the machine: tshark's word to root, progress by the clock.
-_PASSING = re.compile(r"Running as user|.*: \d+ of \d+ points$|.*: \d+ runs$")
+_PASSING = re.compile(r"Running as user|(?! ).*: \d+ of \d+ points$|.*: \d+ runs$")
 
 _FENCE = re.compile(
     r"(?:`(?P<name>[\w.-]+)`(?: is `(?P<base>[\w.-]+)` and)?:\n\n)?"

@@ -6,6 +6,7 @@ python docs/generate.py DIRECTORY
 
 from __future__ import annotations
 
+import inspect
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +17,8 @@ import api
 import laboratories
 
 from polypath import _core, registry
+from polypath.results.measures import REGISTRY as MEASURES
+from polypath.results.measures import Measure
 from polypath.scenario.schema import json_schema
 
 Node = Mapping[str, Any]
@@ -83,12 +86,30 @@ def instructions() -> str:
     return _page([_table(("work", "what", "instructions per packet-hop"), rows)])
 
 
+def measures() -> str:
+    """The measures of claims."""
+    rows = [(f"`{each.name}`", each.unit, _parameters(each), each.description) for each in MEASURES.values()]
+    return _page(
+        [
+            "# Measures",
+            "The figures that claims of a lab and points of a rubric bound. A parameter in brackets may be left out.",
+            _table(("measure", "unit", "parameters", "what"), rows),
+        ]
+    )
+
+
+def _parameters(measure: Measure) -> str:
+    taken = list(inspect.signature(measure.compute).parameters.values())[1:]
+    return ", ".join(f"`{each.name}`" if each.default is each.empty else f"[`{each.name}`]" for each in taken)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "scenario.md": scenario,
     "algorithms.md": algorithms,
     "instructions.md": instructions,
     "python.md": api.page,
     "labs.md": laboratories.page,
+    "measures.md": measures,
 }
 
 

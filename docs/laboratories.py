@@ -64,6 +64,7 @@ def _lab(lab: labs.Lab) -> str:
         text.replace("](../../../../docs/", "](../../").strip(),
         "## Runs",
         _runs(lab),
+        *_questions(lab),
         f"Source: {lab.source}.",
         "## Files",
         *(f"`{path.name}`:\n\n```{LANGUAGES[path.suffix]}\n{path.read_text(encoding='utf-8')}```" for path in files),
@@ -77,6 +78,16 @@ def _runs(lab: labs.Lab) -> str:
         f"| {'' if one else f'`{run.name}`'} | {_settings(run.settings)} | {_settings(run.vary)} |" for run in lab.runs
     ]
     return "\n".join(["| run | settings | varied |", "| --- | --- | --- |", *rows])
+
+
+def _questions(lab: labs.Lab) -> list[str]:
+    """What a reader should be able to explain; the hints are folded."""
+    if not lab.questions:
+        return []
+    asked = [f"{number}. {each.question}" for number, each in enumerate(lab.questions, start=1)]
+    hints = [f"{number}. {each.hint}" for number, each in enumerate(lab.questions, start=1)]
+    folded = ["<details>", "<summary>Hints</summary>", "", *hints, "", "</details>"]
+    return ["## Could you explain?", "\n".join(asked), "\n".join(folded)]
 
 
 def _settings(given: list[str]) -> str:

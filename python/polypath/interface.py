@@ -26,7 +26,7 @@ from polypath.sweeps import Result, Sweep, points
 from polypath.sweeps import run as run_sweeps
 
 Target = Scenario | str | Path
-"""A scenario, the path of its file, or the name of a lab: "aggregation/mptcp" is run `mptcp` of lab `aggregation`."""
+"""A scenario, the path of its file, or a lab, by name or by its folder: "aggregation/mptcp" is its run `mptcp`."""
 
 
 def run(
@@ -217,17 +217,29 @@ def found(target: Target) -> tuple[str, Scenario, Sequence[Path]]:
     if isinstance(target, Scenario):
         return target.name, target, target.scripts()
     path = Path(target)
-    if isinstance(target, Path) or path.suffix == ".toml":
-        scenario = Scenario.load(path)
-        return scenario.name, scenario, [path, *scenario.scripts()]
-    lab_name, _, run_name = target.partition("/")
-    lab = labs.get(lab_name)
+    lab, run_name = _lab(path if isinstance(target, Path) else target)
+    if lab is None:
+        if path.suffix == ".toml" or (isinstance(target, Path) and not path.is_dir()):
+            scenario = Scenario.load(path)
+            return scenario.name, scenario, [path, *scenario.scripts()]
+        lab = labs.get(target.partition("/")[0] if isinstance(target, str) and not path.is_dir() else target)
     if len(lab.runs) == 1:
-        return lab_name, lab.scenario(run_name or lab.runs[0].name), ()
-    if not run_name:
-        listed = ", ".join(f"{lab_name}/{each.name}" for each in lab.runs)
-        raise ScenarioError(f"lab '{lab_name}' has several runs; name one of {listed}")
-    return target, lab.scenario(run_name), ()
+        run_name, name = run_name or lab.runs[0].name, lab.name
+    elif run_name:
+        name = f"{lab.name}/{run_name}"
+    else:
+        listed = ", ".join(f"{target}/{each.name}" for each in lab.runs)
+        raise ScenarioError(f"lab '{lab.name}' has several runs; name one of {listed}")
+    made = lab.scenario(run_name)
+    return name, made, [*lab.inputs, *made.scripts()] if lab.own else ()
+
+
+def _lab(target: str | Path) -> tuple[labs.Lab | None, str]:
+    """A lab, if it is one, and the run of it that is named behind a slash; empty: none is."""
+    if (lab := labs.find(target)) is not None:
+        return lab, ""
+    folder, _, run = str(target).rpartition("/")
+    return (labs.find(folder), run) if folder and not run.endswith(".toml") else (None, "")
 
 
 def _chosen(

@@ -224,6 +224,16 @@ class TestLab:
         assert "client" in lab.picture or "h0" in lab.picture
 
 
+def test_labs_of_the_tutorial_ask_what_a_reader_could_explain() -> None:
+    found = [lab for lab in labs.catalogue().values() if lab.source.startswith("ACM SIGCOMM 2020 tutorial")]
+    assert len(found) == 12
+    for lab in found:
+        assert len(lab.questions) >= 2, lab.name
+        for each in lab.questions:
+            assert each.question.endswith("?")
+            assert each.hint.endswith(".")
+
+
 BOUNDS = {
     "multipath-quic/GET over one path": (4.2, 4.7),
     "multipath-quic/GET over two paths, lowest RTT": (None, 2.6),
@@ -377,18 +387,20 @@ class TestFolders:
             labs.Lab.load(tmp_path)
 
     def test_a_missing_key(self, tmp_path: Path) -> None:
-        assert self.refused(tmp_path, self.LAB.replace("title", "titel")).startswith("lab.toml: ")
+        said = "lab.toml:1: unknown key 'titel'; did you mean 'title'?"
+        assert self.refused(tmp_path, self.LAB.replace("title", "titel")) == said
 
     def test_no_bounds(self, tmp_path: Path) -> None:
         text = self.LAB + self.EXPECT.format("a", "")
-        assert self.refused(tmp_path, text) == "lab.toml: expect 1: expectation 'e' has neither 'min' nor 'max'"
+        assert self.refused(tmp_path, text) == "lab.toml:6: expect 1: expectation 'e' has neither 'min' nor 'max'"
 
     def test_a_run_that_is_not_there(self, tmp_path: Path) -> None:
         text = self.LAB + self.EXPECT.format("b", "min = 1")
-        assert self.refused(tmp_path, text) == "lab.toml: expectation 'e' is of a run 'b' that the lab has not"
+        said = "lab.toml:10: expectation 'e' names run 'b', which the lab does not define; it has a"
+        assert self.refused(tmp_path, text) == said
 
     def test_a_run_twice(self, tmp_path: Path) -> None:
-        assert self.refused(tmp_path, self.LAB + '[[run]]\nname = "a"\n') == "lab.toml: there are two runs 'a'"
+        assert self.refused(tmp_path, self.LAB + '[[run]]\nname = "a"\n') == "lab.toml:7: there are two runs 'a'"
 
     def test_no_toml(self, tmp_path: Path) -> None:
-        assert self.refused(tmp_path, "=").startswith("lab.toml: invalid TOML: ")
+        assert self.refused(tmp_path, "=").startswith("lab.toml:1: invalid TOML: ")

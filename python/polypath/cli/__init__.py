@@ -38,14 +38,19 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "exec": Command("exec_", "Run an unmodified program from this computer on a host of a scenario."),
     "shell": Command("shell", "Keep a scenario's network up, and run commands in it at a prompt like Mininet's."),
     "validate": Command("validate", "Check scenarios without running them, and show what would run."),
-    "new": Command("new", "Write a scenario with an explanation above each line, from options or from answers."),
+    "new": Command("new", "Write a scenario with an explanation above each line, or a lab of your own."),
     "new-trace": Command(
         "new_trace",
         "Write a synthetic trace of a link, from a published model with a seed: lte, wifi-walk or satellite.",
     ),
     "labs": Command("labs", "List the labs."),
-    "show": Command("show", "Show a lab's question, topology and expected figures, or the figures of a stored result."),
-    "check": Command("check", "Run labs and compare the results with published figures."),
+    "show": Command(
+        "show", "Show a lab's question, what to expect and what to try, or the figures of a stored result."
+    ),
+    "check": Command(
+        "check", "Run labs and compare the results with published figures, or labs of your own with their claims."
+    ),
+    "grade": Command("grade", "Grade submissions of a class by a rubric, each in a process of its own."),
     "compare": Command(
         "compare",
         "Compare the figures of a lab or a scenario for several values of a setting, or on several engines.",

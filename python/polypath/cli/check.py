@@ -1,4 +1,4 @@
-"""polypath check: compare labs with published figures."""
+"""polypath check: hold labs to their claims, most of them published figures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check(
         Path | None, typer.Option(metavar="FILE", help="Also write the result as a Markdown page.")
     ] = None,
 ) -> int:
-    """Run labs and compare the results with published figures.
+    """Run labs and compare the results with published figures, or labs of your own with their claims.
 
     Exit code 1 means an unexplained miss, or a stale explanation: a cause of a miss that no longer occurs. The second
     is checked only with the lab's own settings and seeds.
@@ -44,8 +44,12 @@ def check(
     """
     if bool(names) == everything:
         raise InputError("name the labs to check, or --all")
-    chosen = list(catalogue().values()) if everything else [get(name) for name in names or ()]
+    chosen = list(catalogue().values()) if everything else [get(name) for name in dict.fromkeys(names or ())]
+    for lab in chosen:
+        if [other.name for other in chosen].count(lab.name) > 1:
+            raise InputError(f"two labs are named '{lab.name}'; check one after the other")
     todo = {lab.name: jobs.of_lab(lab, (), settings or (), seed) for lab in chosen}
+    jobs.tell([job for each in todo.values() for job in each])
     if markdown is not None:
         require_writable(markdown.parent)
     found = {}
@@ -105,7 +109,8 @@ def _measured(
 
 
 def _show(lab: Lab, rows: Sequence[Row]) -> None:
-    shown = table("expectation", "published", "bound", "measured", "", title=lab.title)
+    published = any(row.published for row in rows)
+    shown = table("claim", *(["published"] if published else []), "bound", "measured", "", title=lab.title)
     known = causes(lab)
     for row in rows:
         verdict = (
@@ -117,7 +122,8 @@ def _show(lab: Lab, rows: Sequence[Row]) -> None:
             if known.get(row.name)
             else "[bold red]MISS[/bold red]"
         )
-        shown.add_row(escape(row.name), escape(row.published), escape(row.bound), escape(row.measured), verdict)
+        cells = (row.name, *([row.published] if published else []), row.bound, row.measured)
+        shown.add_row(*map(escape, cells), verdict)
     out.print(shown)
     for row in rows:
         if not row.ok and known.get(row.name):

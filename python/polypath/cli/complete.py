@@ -7,20 +7,25 @@ from pathlib import Path
 
 
 def labs(incomplete: str) -> list[str]:
-    """Names of labs."""
-    from polypath import labs as known
-
-    return [name for name in known.names() if name.startswith(incomplete)]
+    """Names of labs, then folders of one's own; with a beginning, folders that may lead to one."""
+    folders = (each for each in _files(incomplete, ".toml") if each.endswith("/"))
+    return _named(incomplete) + [each for each in folders if incomplete or (Path(each) / "lab.toml").is_file()]
 
 
 def targets(incomplete: str) -> list[str]:
     """Names of labs, then folders and scenario files."""
-    return labs(incomplete) + _files(incomplete, ".toml")
+    return _named(incomplete) + _files(incomplete, ".toml")
 
 
 def labs_and_results(incomplete: str) -> list[str]:
     """Names of labs, then folders."""
-    return labs(incomplete) + [each for each in _files(incomplete, ".toml") if each.endswith("/")]
+    return _named(incomplete) + [each for each in _files(incomplete, ".toml") if each.endswith("/")]
+
+
+def _named(incomplete: str) -> list[str]:
+    from polypath import labs as known
+
+    return [name for name in known.names() if name.startswith(incomplete)]
 
 
 def engines(incomplete: str) -> list[str]:

@@ -61,7 +61,7 @@ def _runs(lab: str | None, chosen: Sequence[str]) -> Iterator[tuple[str, Sequenc
     for one in labs.catalogue().values() if lab is None else (labs.get(lab),):
         for run in jobs.runs_of(one, chosen):
             name = f"{one.name}/{run.name}"
-            scenario = in_the_kernels_profile(run.of(one.scenario()))
+            scenario = in_the_kernels_profile(one.at(run, one.scenario()))
             each = lab_starts().get(name) or lab_starts().get(one.name)
             yield name, varied(scenario, each) if each else [scenario]
 

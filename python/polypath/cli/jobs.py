@@ -13,6 +13,7 @@ from polypath import labs
 from polypath.cli.brought import Brought
 from polypath.cli.errors import InputError
 from polypath.engines import EngineError, ScriptFailed, Unplayable
+from polypath.labs.lab import SCENARIO
 from polypath.results import Metadata, Recording
 from polypath.scenario import Plan, Scenario
 from polypath.scenario.settings import overrides
@@ -151,9 +152,13 @@ def of_lab(
     several = len(lab.runs) > 1
     jobs = []
     for run in runs_of(lab, chosen):
-        scenario = run.of(lab.scenario()).with_settings(list(settings))
+        written = lab.at(run, lab.scenario())
+        scenario = written.with_settings(list(settings))
         name = f"{lab.name}/{run.name}" if several else lab.name
-        jobs.append(_job(name, scenario, axes, seed, run.name if several else ".", alone=alone, later=later))
+        into = run.name if several else "."
+        job = _job(name, scenario, axes, seed, into, *lab.inputs, alone=alone, later=later)
+        brought = Brought.of(lab.folder / SCENARIO, written, job.scenario) if lab.own else None
+        jobs.append(replace(job, brought=brought))
     return jobs
 
 
@@ -204,21 +209,31 @@ def of_target(
     later: bool = False,
     dry: bool = False,
 ) -> list[Job]:
-    """A lab by name, else a scenario file; not `alone`: something else runs beside its applications, if it has any;
-    `later`: points without a plan are found by `sweep.run`. Unless `dry`, what a file brings along is told.
+    """A lab by name or by its folder, else a scenario file.
 
-    Raises ScenarioError with the nearest lab where it is neither.
+    Not `alone`: something else runs beside its applications, if it has any. `later`: points without a plan are found by
+    `sweep.run`. Unless `dry`, what a file brings along is told. Raises ScenarioError with the nearest lab where it is
+    neither.
     """
     _require_apart(settings, axes)
-    if target in labs.names():
-        return of_lab(labs.get(target), chosen, settings, seed, axes, alone=alone, later=later)
     path = Path(target)
-    if path.exists() or path.suffix == ".toml" or path.name != target:
+    lab = labs.find(target)
+    is_file = path.is_file() or path.suffix == ".toml" or (path.name != target and not path.is_dir())
+    if lab is None and is_file:
         if chosen:
             raise InputError("--run chooses among a lab's runs; a scenario file is one run")
         found = of_file(path, settings, seed, axes, alone=alone, later=later)
-        for job in found:
-            if job.brought is not None and not dry:
-                job.brought.tell()
-        return found
-    return of_lab(labs.get(target), chosen, settings, seed, axes, alone=alone, later=later)
+    else:
+        found = of_lab(lab or labs.get(target), chosen, settings, seed, axes, alone=alone, later=later)
+    if not dry:
+        tell(found)
+    return found
+
+
+def tell(found: Sequence[Job]) -> None:
+    """Says what files bring along, of each once."""
+    told: list[Brought] = []
+    for job in found:
+        if job.brought is not None and job.brought not in told:
+            job.brought.tell()
+            told.append(job.brought)

@@ -24,7 +24,7 @@ def validation_page(labs: Mapping[str, Lab], found: Mapping[str, Sequence[Row]])
     parts = [_HEAD]
     for name, rows in found.items():
         lab = labs[name]
-        parts.append(f"## {lab.title}\n\n{lab.question}\n\nLab `{name}`; source: {lab.source}\n")
+        parts.append(f"## {lab.title}\n\n{lab.question}\n\nLab `{name}`; source: {lab.origin}\n")
         parts.append("| expectation | published | bound | measured | |\n|---|---|---|---|---|")
         for row in rows:
             cells = (row.name, row.published, row.bound, row.measured, "ok" if row.ok else "**miss**")

@@ -1,12 +1,13 @@
-"""polypath new: a first scenario, from options or from answers."""
+"""polypath new: a first scenario, from options or from answers, or a lab."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -14,15 +15,23 @@ from polypath.cli import complete
 from polypath.cli.console import err, printable
 from polypath.cli.errors import InputError
 from polypath.cli.write import require_new, write
+from polypath.labs import new as new_lab
 from polypath.scenario import ScenarioError
 from polypath.scenario.template import APPLICATIONS, TRANSPORTS, Wanted, choices, parsed_paths, require_known, text
 from polypath.units import TIME, UnitError
+
+#: The word before the name of a new lab.
+_LAB: Final = "lab"
 
 
 def new(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE.toml", help="A new file. Default: standard output.", show_default=False),
+        typer.Argument(metavar="FILE.toml|lab", help="A new file. Default: standard output.", show_default=False),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="NAME", help="With `lab`: the new folder of a lab of your own.", show_default=False),
     ] = None,
     paths: Annotated[
         str | None,
@@ -59,16 +68,15 @@ def new(
         typer.Option(help="One of `polypath algorithms congestion`.", autocompletion=complete.template("congestion")),
     ] = None,
 ) -> None:
-    """Write a scenario with an explanation above each line, from options or from answers.
+    """Write a scenario with an explanation above each line, or a lab of your own.
 
     With only a file name, on a terminal, it asks questions. Existing files are not overwritten. The new scenario runs
-    without changes.
+    without changes. `polypath new lab NAME` writes a lab: a scenario, its runs, a question and a claim that holds.
 
-    Examples: `polypath new scenario.toml`, `polypath new --paths 3 --transport mpquic --application fetch`,
+    Examples: `polypath new scenario.toml`, `polypath new lab mylab`,
+    `polypath new --paths 3 --transport mpquic --application fetch`,
     `polypath new home.toml --paths 'wifi,lte=20 Mbps/40 ms' --scheduler blest`.
     """
-    if file is not None:
-        require_new(file)
     given = {
         "paths": paths,
         "transport": transport,
@@ -78,6 +86,11 @@ def new(
         "scheduler": scheduler,
         "congestion": congestion,
     }
+    if folder is not None or file == Path(_LAB):
+        _lab(file, folder, [f"--{key.replace('_', '-')}" for key, value in given.items() if value is not None])
+        return
+    if file is not None:
+        require_new(file)
     wanted = Wanted()
     if file is not None and not any(given.values()) and sys.stdin.isatty():
         wanted = _asked(wanted)
@@ -95,6 +108,19 @@ def new(
     write(made, file)
     if file is not None:
         err.print(f"wrote {printable(str(file))}; next: polypath run {printable(str(file))}", markup=False)
+
+
+def _lab(word: Path | None, folder: Path | None, options: list[str]) -> None:
+    """Writes the folder of a lab. Raises InputError where something has its name."""
+    if word != Path(_LAB) or folder is None:
+        raise InputError(f"a lab is written by polypath new {_LAB} NAME, a scenario by polypath new FILE.toml")
+    if options:
+        raise InputError(f"{options[0]} is for a scenario; change scenario.toml of the new lab instead")
+    require_new(folder)
+    for name, made in new_lab.files(folder).items():
+        write(made, folder / name)
+    shown = printable(shlex.quote(str(folder)))
+    err.print(f"wrote {shown}; next: polypath show {shown}, polypath check {shown}", markup=False)
 
 
 def _with(wanted: Wanted, key: str, value: str) -> Wanted:

@@ -9,6 +9,7 @@ from polypath import engines
 from polypath.cli import jobs, progress
 from polypath.cli.errors import InputError
 from polypath.engines import Options
+from polypath.labs.own import folder_of
 from polypath.results import Recording, layout
 from polypath.scenario import Plan
 
@@ -26,7 +27,7 @@ def recording(
     Raises InputError where the target is not one run.
     """
     folder = Path(target)
-    if folder.is_dir():
+    if folder.is_dir() and folder_of(folder) is None:
         inner = sorted(str(each.parent) for each in folder.glob(f"*/{layout.MANIFEST}"))
         if (folder / layout.MANIFEST).exists():
             inner = []

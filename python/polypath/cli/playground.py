@@ -58,13 +58,13 @@ def playground(
 
 
 def _of(target: str, settings: Sequence[str]) -> Iterator[Preset]:
-    if target not in labs.names():
+    if (lab := labs.find(target)) is None:
         for job in jobs.of_target(target, (), settings, None):
             yield of_scenario(job.scenario, "".join((target, *(f" --set '{each}'" for each in settings))))
         return
     if settings:
         raise InputError("--set is of scenario files; a lab's settings are changed in the page")
-    found = list(of_lab(labs.get(target)))
+    found = list(of_lab(lab))
     if not found:
         raise InputError(
             f"the playground cannot run '{target}': each of its runs varies something, is too large, or has Python"

@@ -21,6 +21,7 @@ from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Runs, Seed, Settings
 from polypath.engines import Options
 from polypath.labs import Lab
+from polypath.labs.own import folder_of
 from polypath.report import FINE_RUNS, Judged, Labelled, LabOf, Page, SweepOf, build, html, is_unchanged
 from polypath.results import OutputError, Recording, account, folder, layout, reading, stored
 from polypath.results.expectations import Row, Sample, evaluate
@@ -95,6 +96,10 @@ def report(
     settings: Settings = None,
     seed: Seed = None,
     runs: Runs = None,
+    of_labs: Annotated[
+        list[str] | None,
+        typer.Option("--lab", metavar="DIR", help="A lab of one's own that stored results are of, to judge them by."),
+    ] = None,
 ) -> int:
     """Write runs as one interactive page of HTML, which needs no network.
 
@@ -109,24 +114,42 @@ def report(
     folders = [Path(target) for target in targets if _is_result(target)]
     if (settings or seed is not None or runs) and len(folders) == len(targets):
         raise InputError("--set, --seed and --run are of labs and scenarios that are run now; these are results")
+    known = _Known([labs.get(each) for each in of_labs or ()])
     into = _place(targets, folders, out)
     _require_free(into)
     found: list[_Found] = []
     with TemporaryDirectory(prefix="polypath-report-") as scratch:
         for target in targets:
             if _is_result(target):
-                found += _in(Path(target), into.parent)
+                found += _in(Path(target), into.parent, known)
             else:
+                known.add(labs.find(target))
                 for one in _run(target, runs or (), settings or (), seed, Path(scratch)):
                     found.append(one)
                     if one.interrupted:
                         return INTERRUPTED
-        text = html(build(_page(found, targets)))
+        text = html(build(_page(found, targets, known)))
     _write(into, text)
     err.print(f"report in {into}", markup=False)
     if show and not webbrowser.open(into.resolve().as_uri()):
         warn(f"no browser was found; open {into}")
     return max(one.code for one in found)
+
+
+class _Known:
+    """Labs by name: those of one's own that the command names, then those of the package."""
+
+    def __init__(self, own: Sequence[Lab]) -> None:
+        self._own = {lab.name: lab for lab in own}
+
+    def add(self, lab: Lab | None) -> None:
+        if lab is not None and lab.own:
+            self._own[lab.name] = lab
+
+    def of(self, run: str) -> Lab | None:
+        """The lab whose run this is, "LAB/RUN"; None: it is none's."""
+        name = run.partition("/")[0]
+        return self._own.get(name) or (labs.get(name) if name in labs.names() else None)
 
 
 def _refuse_part(path: Path) -> None:
@@ -140,7 +163,7 @@ def _refuse_part(path: Path) -> None:
 def _is_result(target: str) -> bool:
     """Whether it is a folder to be read; a lab's name is the lab unless a folder of that name holds results."""
     path = Path(target)
-    if not path.is_dir():
+    if not path.is_dir() or folder_of(path) is not None:
         return False
     return target not in labs.names() or any(stored.found(path))
 
@@ -174,7 +197,7 @@ def _write(path: Path, text: str) -> None:
     write_text(path, text)
 
 
-def _in(directory: Path, page: Path) -> list[_Found]:
+def _in(directory: Path, page: Path, known: _Known) -> list[_Found]:
     """The runs and sweeps in a folder. Raises OutputError where there is none."""
     markers = list(stored.found(directory))
     if not markers:
@@ -187,15 +210,14 @@ def _in(directory: Path, page: Path) -> list[_Found]:
             found.append(_Found(run.name, [run], path, link=run.folder))
         else:
             found.append(_sweep(path, _link(path, page)))
-    return _in_order(found)
+    return _in_order(found, known)
 
 
-def _in_order(found: list[_Found]) -> list[_Found]:
+def _in_order(found: list[_Found], known: _Known) -> list[_Found]:
     """Runs of one lab in the lab's order."""
-    known = {one.name.partition("/")[0] for one in found}
-    if len(known) != 1 or not known <= set(labs.names()):
+    lab = known.of(found[0].name)
+    if lab is None or {one.name.partition("/")[0] for one in found} != {lab.name}:
         return found
-    lab = labs.get(known.pop())
     order = {run.name: number for number, run in enumerate(lab.runs)}
     return sorted(found, key=lambda one: order.get(one.name.partition("/")[2], len(order)))
 
@@ -264,19 +286,22 @@ def _swept(job: jobs.Job, place: Path) -> _Found:
     return replace(_sweep(place, None), code=code)
 
 
-def _page(found: Sequence[_Found], targets: Sequence[str]) -> Page:
+def _page(found: Sequence[_Found], targets: Sequence[str], known: _Known) -> Page:
     found = _titled(found)
     runs: list[Labelled] = []
     tables = []
-    shown = _labs(found)
+    shown: dict[str, Lab] = {}
     for one in found:
-        lab = next((lab for lab in shown if one.name.partition("/")[0] == lab), None)
+        of = known.of(one.name)
+        lab = None if of is None else of.name
+        if of is not None:
+            shown[of.name] = of
         first = len(runs)
         runs += [replace(run, name=one.title + run.name.removeprefix(one.name), lab=lab) for run in one.runs]
         if one.index is not None and one.place is not None:
             tables.append(_table(one, one.place, one.index, first))
     described = [
-        _described(labs.get(lab), [one for one in found if one.name.partition("/")[0] == lab]) for lab in shown
+        _described(lab, [one for one in found if one.name.partition("/")[0] == name]) for name, lab in shown.items()
     ]
     title = described[0].title if len(described) == 1 else ", ".join(dict.fromkeys(Path(each).name for each in targets))
     if not described:
@@ -335,11 +360,6 @@ def _compared(place: Path, axes: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _labs(found: Sequence[_Found]) -> list[str]:
-    known = labs.names()
-    return [name for name in dict.fromkeys(one.name.partition("/")[0] for one in found) if name in known]
-
-
 def _described(lab: Lab, found: Sequence[_Found]) -> LabOf:
     """A lab with those of its expectations whose runs are there, with all of their points."""
     several = len(lab.runs) > 1
@@ -371,7 +391,7 @@ def _described(lab: Lab, found: Sequence[_Found]) -> LabOf:
         notes.append(f"{left} of {len(needed)} expectations are of runs that are not here.")
     if partial:
         notes.append(f"{partial} of {len(needed)} are of sweeps some of whose points have no result.")
-    return LabOf(lab.name, lab.title, lab.question, lab.source, judged, " ".join(notes))
+    return LabOf(lab.name, lab.title, lab.question, lab.origin, judged, " ".join(notes))
 
 
 def _verdict(lab: Lab, row: Row, known: Mapping[str, str]) -> str:

@@ -3,31 +3,41 @@
 The folder has these files:
 
     scenario.toml   the network and what runs
-    lab.toml        title, question, source; [[run]] name, set, vary; [[expect]] name, published, measure, run, min,
-                    max, unit, relative_to (run, at, over, model, by, parameters that differ), at, along, shape,
-                    share_above, cause of a known miss, chance (whether the miss is), and the measure's own parameters
+    lab.toml        title, question, source, expectation, tries; [[run]] name, set, vary; [[ask]] question, hint;
+                    [[expect]] name, published, measure, run, min, max, unit, relative_to (run, at, over, model, by,
+                    parameters that differ), at, along, shape, share_above, cause of a known miss, chance (whether the
+                    miss is), and the measure's own parameters
     README.md       the question, the picture, what to expect and why, things to try
+
+A lab of one's own needs no README.md: its lab.toml may have `expectation` and `tries`.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from polypath.scenario import Scenario, ScenarioError, describe_topology
+from polypath.scenario import Scenario, ScenarioError, describe_topology, document
 from polypath.scenario.base import Model
+from polypath.scenario.document import Document
 from polypath.scenario.fields import Name, fault
 from polypath.scenario.reading import read_text
-from polypath.scenario.validate import faults
+from polypath.scenario.vary import anchored
+from polypath.units import nearest
 
 Number = int | float
 
-#: The heading of what a reader may try.
+FILE: Final = "lab.toml"
+SCENARIO: Final = "scenario.toml"
+README: Final = "README.md"
+
+#: The headings of what the answer should be, and of what a reader may try.
+_EXPECTED: Final = "## What to expect, and why"
 _TRIES: Final = "## Things to try"
 
 
@@ -42,9 +52,17 @@ class LabRun(Model):
         """The lab's scenario as this run has it. Raises ScenarioError."""
         return scenario.with_settings(self.settings).with_axes(self.vary)
 
+    def anchored(self, folder: Path) -> LabRun:
+        """The run with the full names of files, which are relative to a folder."""
+        made = {
+            "set": [anchored(text, folder) for text in self.settings],
+            "vary": [anchored(text, folder, axis=True) for text in self.vary],
+        }
+        return LabRun.model_validate({"name": self.name, **made})
+
 
 class Expectation(Model):
-    """A published figure, and the bounds for the measured one.
+    """A claim: the bounds for a measured figure, and the figure that was published, if any.
 
     `parameters` are those of the measure, `connection` among them.
 
@@ -64,7 +82,7 @@ class Expectation(Model):
     model_config = ConfigDict(extra="allow")
 
     name: str
-    published: str
+    published: str = ""
     measure: str
     run: str
     relative_to: dict[str, Any] | None = None
@@ -98,25 +116,41 @@ class Expectation(Model):
         return None if connection is None else str(connection)
 
 
-class _Description(Model):
+class Question(Model):
+    """What a reader who understood the lab can explain, and a hint."""
+
+    question: str
+    hint: str = ""
+
+
+class Description(Model):
+    """What lab.toml says."""
+
     title: str
     question: str
-    source: str
+    source: str = ""
+    expectation: str = ""
+    tries: list[str] = Field(default_factory=list)
     run: list[LabRun] = Field(min_length=1)
+    ask: list[Question] = Field(default_factory=list)
     expect: list[Expectation] = Field(default_factory=list)
 
     @model_validator(mode="after")
-    def _consistent(self) -> _Description:
+    def _consistent(self) -> Description:
         runs = [run.name for run in self.run]
         names = [expectation.name for expectation in self.expect]
-        for what, given in (("run", runs), ("expectation", names)):
-            for name in given:
-                if given.count(name) > 1:
-                    raise fault(f"there are two {what}s '{name}'")
-        for expectation in self.expect:
-            needed = {expectation.run, (expectation.relative_to or {}).get("run", expectation.run)}
-            for name in needed - set(runs):
-                raise fault(f"expectation '{expectation.name}' is of a run '{name}' that the lab has not")
+        for key, what, given in (("run", "run", runs), ("expect", "expectation", names)):
+            for number, name in enumerate(given):
+                if name in given[:number]:
+                    raise fault(f"there are two {what}s '{name}'", at=(key, number, "name"))
+        for number, expectation in enumerate(self.expect):
+            other = (expectation.relative_to or {}).get("run", expectation.run)
+            for key, name in (("run", expectation.run), ("relative_to", other)):
+                if name not in runs:
+                    hint = nearest(str(name), runs)
+                    message = f"expectation '{expectation.name}' names run '{name}', which the lab does not define"
+                    listed = "" if hint else f"; it has {', '.join(runs)}"
+                    raise fault(f"{message}{listed}", hint, at=("expect", number, key))
         return self
 
 
@@ -131,53 +165,91 @@ class Lab:
     folder: Path
     runs: list[LabRun]
     expectations: list[Expectation]
+    #: What a reader should be able to explain.
+    questions: Sequence[Question] = ()
+    #: Whether it is no lab of the package.
+    own: bool = False
+    #: What lab.toml says the answer should be, and to try; README.md may say so instead.
+    _expectation: str = ""
+    _tries: Sequence[str] = field(default=())
 
     @classmethod
     def load(cls, folder: Path) -> Lab:
         """Reads a lab's folder; raises ScenarioError when it is incomplete or inconsistent."""
-        path = folder / "lab.toml"
-        text = read_text(path, "lab")
-        try:
-            data = tomllib.loads(text)
-            description = _Description.model_validate(data)
-        except tomllib.TOMLDecodeError as error:
-            raise ScenarioError(f"invalid TOML: {error}", str(path)) from error
-        except ValidationError as error:
-            found = faults(error, data)
-            raise ScenarioError(found[0].message, str(path), hint=found[0].hint) from error
+        return cls.of(folder, described(folder).said)
+
+    @classmethod
+    def of(cls, folder: Path, said: Description, *, own: bool = False) -> Lab:
+        """The lab of a folder whose lab.toml says this."""
         return cls(
-            folder.name,
-            description.title,
-            description.question,
-            description.source,
+            re.sub(r"[^A-Za-z0-9_.-]+", "-", (folder if folder.name.strip(".") else folder.resolve()).name) or "lab",
+            said.title,
+            said.question,
+            said.source,
             folder,
-            description.run,
-            description.expect,
+            said.run,
+            said.expect,
+            said.ask,
+            own,
+            said.expectation,
+            said.tries,
         )
 
     @property
     def readme(self) -> str:
-        """The text for the reader, Markdown."""
-        return read_text(self.folder / "README.md", "text")
+        """The text for the reader, Markdown; empty of a lab of one's own that has none."""
+        path = self.folder / README
+        return "" if self.own and not path.exists() else read_text(path, "text")
+
+    @property
+    def expectation(self) -> str:
+        """What the answer should be and why, Markdown; empty: neither lab.toml nor README.md says it."""
+        return self._expectation.strip() or self._section(_EXPECTED)
 
     @property
     def tries(self) -> list[str]:
-        """What the text says to try, an item each, Markdown in one line."""
-        _, _, rest = self.readme.partition(_TRIES)
-        items = re.split(r"^- ", rest.partition("\n## ")[0], flags=re.MULTILINE)[1:]
+        """What to try, an item each, Markdown in one line."""
+        if self._tries:
+            return [" ".join(item.split()) for item in self._tries]
+        items = re.split(r"^- ", self._section(_TRIES), flags=re.MULTILINE)[1:]
         return [" ".join(item.split()) for item in items]
+
+    def _section(self, heading: str) -> str:
+        """What stands below a heading of README.md."""
+        return self.readme.partition(f"{heading}\n")[2].partition("\n## ")[0].strip()
+
+    @property
+    def origin(self) -> str:
+        """Where the question comes from: its source, or of a lab of one's own its file."""
+        return self.source or str(self.folder / FILE)
 
     @property
     def picture(self) -> str:
         """The topology in text."""
         return describe_topology(self.scenario())
 
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that runs of a lab of one's own are made of; nobody writes into the package."""
+        return [self.folder / FILE, self.folder / SCENARIO] if self.own else []
+
     def scenario(self, run: str | None = None) -> Scenario:
         """The scenario of a run; without one, before any run's settings. Raises ScenarioError."""
-        base = Scenario.load(self.folder / "scenario.toml")
+        base = Scenario.load(self.folder / SCENARIO)
         if run is None:
             return base
         known = {each.name: each for each in self.runs}
         if run not in known:
-            raise ScenarioError(f"lab '{self.name}' has no run '{run}'; it has {', '.join(known)}")
-        return known[run].of(base)
+            hint = nearest(run, known)
+            listed = "" if hint else f"; it has {', '.join(known)}"
+            raise ScenarioError(f"lab '{self.name}' has no run '{run}'{listed}", hint=hint)
+        return self.at(known[run], base)
+
+    def at(self, run: LabRun, base: Scenario) -> Scenario:
+        """The lab's scenario as a run has it. Files that it names are in the lab's folder. Raises ScenarioError."""
+        return run.anchored(self.folder).of(base) if self.own else run.of(base)
+
+
+def described(folder: Path) -> Document[Description]:
+    """What the folder's lab.toml says, and where. Raises ScenarioError."""
+    return document.load(folder / FILE, "lab", Description)

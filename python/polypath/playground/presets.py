@@ -66,19 +66,20 @@ def of_lab(lab: Lab) -> Iterator[Preset]:
     """The presets of a lab's runs, of a sweep its first point; none where a page lacks what the run needs."""
     base = lab.scenario()
     tries = lab.tries
+    alone = len(lab.runs) == 1
+    target = str(lab.folder) if lab.own else lab.name
     for run in lab.runs:
-        varied = run.of(base)
+        varied = lab.at(run, base)
         point = [f"{path}={axis.labels[0]}" for axis in varied.axes for path in axis.name.split(", ")]
         scenario = varied.with_settings(point)
         if _unfit(scenario) is not None:
             continue
-        alone = len(lab.runs) == 1
         yield Preset(
             name=lab.name if alone else f"{lab.name}/{run.name}",
             title=lab.title,
             question=lab.question,
             command=" ".join(
-                [lab.name if alone else f"{lab.name} --run {run.name}", *(f"--set '{setting}'" for setting in point)]
+                [target if alone else f"{target} --run {run.name}", *(f"--set '{setting}'" for setting in point)]
             ),
             scenario=scenario,
             tries=[text for text in tries if (named := _RUN.search(text)) is None or named["run"] == run.name],

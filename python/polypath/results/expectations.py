@@ -108,7 +108,12 @@ def _samples(given: Recording | Sequence[Sample]) -> Sequence[Sample]:
 
 def bound(expectation: Expectation) -> str:
     """The bounds in words."""
-    low, high, unit = expectation.minimum, expectation.maximum, _unit(expectation)
+    return bounds(expectation.minimum, expectation.maximum, expectation.unit)
+
+
+def bounds(low: float | None, high: float | None, unit: str) -> str:
+    """Bounds in words, "at least 15 Mbps"."""
+    unit = f" {unit}" if unit else ""
     if low is not None and low == high:
         return f"{low:g}{unit}"
     if low is not None and high is not None:

@@ -107,14 +107,15 @@ def _table(entry: registry.Entry) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": ["name"], "additionalProperties": False}
 
 
-def keys_at(path: Path, data: Any) -> list[str]:
-    """The keys that the table at `path` of a scenario's `data` may have; empty when there is no such table."""
-    place: Any = Tables
+def keys_at(path: Path, data: Any, root: type[Model] = Tables) -> list[str]:
+    """The keys that the table at `path` of a scenario's `data`, or another `root`'s, may have; empty when there is no
+    such table."""
+    place: Any = root
     for step in path:
         place = _inside(place, step, data)
         data = _descend(data, step)
     model = _model(place, data)
-    return [] if model is None else list(model.model_fields)
+    return [] if model is None else [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _inside(place: Any, step: str | int, data: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,6 +14,7 @@ from polypath.scenario.errors import Problem
 from polypath.scenario.fields import FAULT
 from polypath.scenario.positions import Path
 from polypath.scenario.schema import keys_at
+from polypath.scenario.tables import Tables
 from polypath.units import nearest
 
 _KINDS = {
@@ -37,16 +40,21 @@ _MOST = 1000
 _OF_ALL = ("seed", "duration", "routing")
 
 
-def faults(error: ValidationError, data: Any) -> list[Problem]:
-    """What pydantic found, in our words."""
+#: The keys that the table at a path of the data may have.
+Keys = Callable[[Path, Any], list[str]]
+
+
+def faults(error: ValidationError, data: Any, root: type[Model] = Tables, whole: str = "scenario") -> list[Problem]:
+    """What pydantic found in the data of a `root`, in our words; `whole` is what the file is called."""
     found = error.errors(include_url=False)
-    told = [_fault(detail, data) for detail in found[:_MOST]]
+    keys = partial(keys_at, root=root)
+    told = [_fault(detail, data, keys, whole) for detail in found[:_MOST]]
     if len(found) > _MOST:
         told.append(Problem(told[-1].path, f"and {len(found) - _MOST} more faults"))
     return told
 
 
-def _fault(detail: ErrorDetails, data: Any) -> Problem:
+def _fault(detail: ErrorDetails, data: Any, keys: Keys, whole: str) -> Problem:
     kind, context = detail["type"], detail.get("ctx", {})
     path, value = _locate(detail["loc"], data, missing=kind == "missing")
     where = show(path)
@@ -55,9 +63,9 @@ def _fault(detail: ErrorDetails, data: Any) -> Problem:
         prefix = f"{where}: " if where else ""
         return Problem((*path, *at), f"{prefix}{message}", hint)
     if kind == "missing":
-        return Problem(path[:-1], f"{show(path[:-1]) or 'scenario'}: '{path[-1]}' is missing")
+        return Problem(path[:-1], f"{show(path[:-1]) or whole}: '{path[-1]}' is missing")
     if kind == "extra_forbidden":
-        return _unknown_key(path, data)
+        return _unknown_key(path, data, keys)
     if kind == "union_tag_invalid":
         known = [tag.strip("'") for tag in str(context["expected_tags"]).split(", ")]
         hint = nearest(str(context["tag"]), known)
@@ -87,10 +95,10 @@ def _fault(detail: ErrorDetails, data: Any) -> Problem:
     return Problem(path, f"{where}: {detail['msg'][:1].lower()}{detail['msg'][1:]}")
 
 
-def _unknown_key(path: Path, data: Any) -> Problem:
+def _unknown_key(path: Path, data: Any, keys: Keys) -> Problem:
     key, table = str(path[-1]), path[:-1]
     where = f" in {show(table)}" if table else ""
-    known = keys_at(table, data)
+    known = keys(table, data)
     hint = nearest(key, known)
     message = f"unknown key '{key}'{where}"
     if table and hint is None and key in _OF_ALL:

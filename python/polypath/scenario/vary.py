@@ -27,6 +27,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, prod
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, WithJsonSchema
@@ -202,6 +203,21 @@ def _drawn(axis: Mapping[str, Any], given: str, text: str) -> dict[str, Any]:
             f"an axis that draws its values takes their number, such as {axis['draw']}", f"--vary {text}"
         )
     return {**axis, "draw": int(given)}
+
+
+def anchored(text: str, folder: Path, *, axis: bool = False) -> str:
+    """A setting as `--set` gives it, or an axis as `--vary` does, with the full names of files in a folder."""
+    path, equals, given = text.partition("=")
+    given = given.strip()
+    value = literal(given)
+    if axis and not isinstance(value, list):
+        value = [literal(word) for word in _split(given)]
+    made = files.anchored({path.strip(): value}, folder)[path.strip()]
+    if not equals or made == value:
+        return text
+    from polypath.scenario import writing  # its library is not needed where no file is named
+
+    return f"{path}={made if isinstance(made, str) else writing.in_line(made)}"
 
 
 def _same(key: str, name: str) -> bool:

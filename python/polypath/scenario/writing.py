@@ -17,6 +17,13 @@ def to_toml(data: dict[str, Any]) -> str:
     return tomlkit.dumps(document)
 
 
+def in_line(value: Any) -> str:
+    """A value as TOML in one line."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(in_line, value))}]"
+    return str(tomlkit.item(_one_line(value)).as_string())
+
+
 def _axes(vary: dict[str, Any]) -> Any:
     """Paths with their values and the seeds, then the axes with names, each a table of one line a value."""
     table = tomlkit.table()

@@ -83,7 +83,7 @@ def test_networks_that_were_drawn_are_pooled_with_the_seeds() -> None:
     assert numbers(first.get_ydata())[-1] == pytest.approx(38 / 40)
     assert numbers(second.get_ydata())[-1] == 1.0
     assert numbers(second.get_xdata())[-1] == 40_000.0
-    assert panel.get_title(loc="right") == "40 runs each, of 20 values of network and 2 seeds"
+    assert panel.get_title(loc="right") == "40 runs each, over network and seeds"
     assert draw_completions("phone", (drawn, SEED), pl.DataFrame(rows)) is None
 
 

@@ -76,7 +76,7 @@ def _draw(panel: Axes, application: str, axes: Sequence[Axis], places: Places) -
             if of.name == application and shows(run, of)
             for delay in metrics.delays(run, of)
         ]
-        counts.add(len(delays))
+        counts.add((len(runs), len(delays)))
         curves.setdefault(metrics.Delays.of(delays), []).append(", ".join(labels))
     for number, (known, same) in enumerate(curves.items()):
         none = "none answered" if known.sent else "none sent"
@@ -112,7 +112,7 @@ def _draw_completions(panel: Axes, axes: Sequence[Axis], points: pl.DataFrame) -
         own = points.filter(*(pl.col(axes[place].name) == one for place, one in zip(varied, labels, strict=True)))
         times = [None if each is None else round(each * metrics.SECOND) for each in own["completion_s"]]
         if times:
-            counts.add(len(times))
+            counts.add((len(times), len(times)))
             curves.setdefault(metrics.Delays.of(times), []).append(", ".join(labels))
     for number, (known, same) in enumerate(curves.items()):
         distribution(panel, known, color=colour(number), label=" = ".join(same), none="none finished")
@@ -121,13 +121,19 @@ def _draw_completions(panel: Axes, axes: Sequence[Axis], points: pl.DataFrame) -
     panel.set_title(_told(counts, "runs", axes), loc="right", fontsize="small", fontweight="normal")
 
 
-def _told(counts: set[int], what: str, axes: Sequence[Axis]) -> str:
+def _told(counts: set[tuple[int, int]], what: str, axes: Sequence[Axis]) -> str:
     """How much each curve is of, and what is pooled in it."""
+    runs, values = zip(*counts, strict=True)
     told = _told_apart(axes)
-    pooled = [
-        f"{len(axis.labels)} {'seeds' if axis.name == SEED else f'values of {axis.name}'}"
-        for place, axis in enumerate(axes)
-        if place not in told and len(axis.labels) > 1
-    ]
-    number = " to ".join(f"{each:,}" for each in dict.fromkeys((min(counts), max(counts))))
-    return f"{number} {what} each" + (f", of {' and '.join(pooled)}" if pooled else "")
+    pooled = [axis.name for place, axis in enumerate(axes) if place not in told and len(axis.labels) > 1]
+    each = f"{_reach(values)} {what} each"
+    if pooled == [SEED]:
+        return f"{each}, of {_reach(runs)} seeds" if max(runs) > 1 else each
+    if not pooled:
+        return each
+    over = " and ".join("seeds" if name == SEED else name for name in pooled)
+    return f"{each}, over {over}" if what == "runs" else f"{each}, of {_reach(runs)} runs over {over}"
+
+
+def _reach(numbers: Sequence[int]) -> str:
+    return " to ".join(f"{each:,}" for each in dict.fromkeys((min(numbers), max(numbers))))

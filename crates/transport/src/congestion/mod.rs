@@ -16,6 +16,7 @@ mod reno;
 mod scalable;
 mod semicoupled;
 mod vegas;
+mod westwood;
 mod wvegas;
 
 use polypath_settings::{Entry, Registry};
@@ -94,6 +95,13 @@ pub trait CongestionControl: Send {
     /// Loss recovery enters `state`.
     fn on_state(&mut self, _path: &mut Member, _state: CaState) {}
 
+    /// A timeout began an episode and its threshold, which is [`CongestionControl::ssthresh`], may be another (Linux `CA_EVENT_LOSS`).
+    fn on_timeout(&mut self, _path: &mut Member) {}
+
+    /// A reduction that no timeout began is over, and the window is its threshold unless it was undone (Linux `CA_EVENT_COMPLETE_CWR`).
+    /// Not called where the controller sets a rate.
+    fn on_reduced(&mut self, _path: &mut Member) {}
+
     /// The path sends while it has nothing in flight, after idleness or because all of it was lost (Linux `CA_EVENT_TX_START`).
     fn on_restart(&mut self, _path: &mut Member, _restart: &Restart) {}
 
@@ -145,6 +153,7 @@ pub static REGISTRY: Registry<dyn CongestionControl> = Registry::new(
         Entry::of::<wvegas::WeightedVegasConfig>(),
         Entry::of::<vegas::VegasConfig>(),
         Entry::of::<scalable::ScalableConfig>(),
+        Entry::of::<westwood::WestwoodConfig>(),
         Entry::of::<bbr::Bbr>(),
     ],
 );

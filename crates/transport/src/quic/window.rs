@@ -220,6 +220,9 @@ impl Window {
                 self.end_recovery(shown);
             }
             self.congestion.on_ack(shown, &report);
+            if shown.state != CaState::Open {
+                reduce_as_asked(self, shown, news.now);
+            }
         }
     }
 
@@ -260,6 +263,9 @@ impl Window {
     fn end_recovery(&mut self, shown: &mut Member) {
         shown.state = CaState::Open;
         self.congestion.on_state(shown, CaState::Open);
+        if !self.paces && self.recovery_since.is_some() {
+            self.congestion.on_reduced(shown);
+        }
     }
 
     /// Packets that arrived tell at which rate the path delivers; `before` were in flight.
@@ -281,6 +287,7 @@ impl Window {
             // Appendix B.8. A controller that paces takes its window back with what is sent from now on.
             self.recovery_since = None;
         }
+        self.congestion.on_timeout(shown);
         shown.cwnd = LEAST_WINDOW;
         shown.cwnd_count = 0;
         shown.state = CaState::Recovery;
@@ -334,6 +341,13 @@ impl Window {
         let oldest = sent.iter().next();
         oldest.is_none_or(|packet| Some(packet.at) > self.recovery_since)
     }
+}
+
+/// The controller wants a reduction.
+#[cold]
+fn reduce_as_asked(window: &mut Window, shown: &mut Member, now: Nanos) {
+    shown.state = CaState::Open;
+    window.on_congestion(shown, now, now, CaState::Cwr);
 }
 
 /// The rate at which packets leave, where the controller sets none.

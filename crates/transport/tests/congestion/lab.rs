@@ -139,11 +139,18 @@ impl Lab {
     pub fn lose(&mut self, me: usize, state: CaState) {
         let threshold = self.controllers[me].ssthresh(&mut Member::new(&mut self.paths, me));
         self.paths[me].ssthresh = threshold;
-        self.paths[me].cwnd = if state == CaState::Loss { 1 } else { threshold };
+        let timeout = state == CaState::Loss;
+        if timeout {
+            self.controllers[me].on_timeout(&mut Member::new(&mut self.paths, me));
+        }
+        self.paths[me].cwnd = if timeout { 1 } else { threshold };
         self.paths[me].cwnd_count = 0;
         for state in [state, CaState::Open] {
             self.paths[me].state = state;
             self.controllers[me].on_state(&mut Member::new(&mut self.paths, me), state);
+        }
+        if !timeout {
+            self.controllers[me].on_reduced(&mut Member::new(&mut self.paths, me));
         }
     }
 

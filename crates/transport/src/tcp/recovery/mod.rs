@@ -429,6 +429,9 @@ impl Socket {
                 ack.packets = 1;
             }
             self.congestion.on_ack(&mut cx.path, &ack);
+            if cx.path.state != self.recovery.state {
+                reduce_as_asked(self, &mut cx.path);
+            }
         }
         published
     }
@@ -513,16 +516,15 @@ impl Socket {
     fn leave(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) {
         match self.recovery.state {
             CaState::Cwr if self.una > self.recovery.end => {
-                self.end_reduction(&mut cx.path);
+                self.end_reduction(&mut cx.path, false);
                 self.set_state(&mut cx.path, CaState::Open);
             }
             CaState::Recovery => {
                 if !self.negotiated.sack {
                     self.recovery.sacked = 0;
                 }
-                if !self.finish(cx, delivery, Mib::TcpExtTCPFullUndo) {
-                    self.end_reduction(&mut cx.path);
-                }
+                let undone = self.finish(cx, delivery, Mib::TcpExtTCPFullUndo);
+                self.end_reduction(&mut cx.path, undone);
             }
             _ => {}
         }
@@ -554,10 +556,15 @@ impl Socket {
         !self.sent.is_empty() && !in_loss_window
     }
 
-    fn end_reduction(&mut self, path: &mut Path) {
-        if self.paced.is_none() && path.ssthresh < INFINITE_SSTHRESH {
+    /// Linux `tcp_end_cwnd_reduction`.
+    fn end_reduction(&mut self, path: &mut Member, undone: bool) {
+        if self.paced.is_some() {
+            return;
+        }
+        if !undone && path.ssthresh < INFINITE_SSTHRESH {
             path.cwnd = path.ssthresh;
         }
+        self.congestion.on_reduced(path);
     }
 
     /// Something sent again is under way, or the oldest in flight was.
@@ -773,4 +780,12 @@ impl Socket {
     pub(crate) fn sending(&self) -> bool {
         matches!(self.state, State::Established | State::CloseWait)
     }
+}
+
+/// The controller wants a reduction (Linux `tcp_enter_cwr`).
+#[cold]
+fn reduce_as_asked(socket: &mut Socket, path: &mut Member) {
+    path.state = socket.recovery.state;
+    socket.recovery.prior_ssthresh = 0;
+    socket.on_congestion_experienced(path);
 }

@@ -8,6 +8,7 @@ mod bbr;
 mod coupled;
 mod cubic;
 mod ewtcp;
+mod htcp;
 mod hystart;
 mod lia;
 mod linked;
@@ -154,6 +155,7 @@ pub static REGISTRY: Registry<dyn CongestionControl> = Registry::new(
         Entry::of::<vegas::VegasConfig>(),
         Entry::of::<scalable::ScalableConfig>(),
         Entry::of::<westwood::WestwoodConfig>(),
+        Entry::of::<htcp::HtcpConfig>(),
         Entry::of::<bbr::Bbr>(),
     ],
 );

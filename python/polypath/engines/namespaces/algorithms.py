@@ -84,6 +84,7 @@ CONGESTION: Final[Mapping[str, _Name]] = {
     "vegas": _only("vegas", alpha=2, beta=4, gamma=1),
     "scalable": _only("scalable", variant="linux", a=0.01, b=0.125),
     "westwood": _only("westwood"),
+    "htcp": _only("htcp", rtt_scaling=True, bandwidth_switch=True),
     "dctcp": _only("dctcp"),
     "lia": _only("lia", variant="rfc"),
     "olia": _only("olia", variant="draft"),

@@ -10,6 +10,7 @@ mod cubic;
 mod ewtcp;
 mod htcp;
 mod hystart;
+mod illinois;
 mod lia;
 mod linked;
 mod olia;
@@ -156,6 +157,7 @@ pub static REGISTRY: Registry<dyn CongestionControl> = Registry::new(
         Entry::of::<scalable::ScalableConfig>(),
         Entry::of::<westwood::WestwoodConfig>(),
         Entry::of::<htcp::HtcpConfig>(),
+        Entry::of::<illinois::IllinoisConfig>(),
         Entry::of::<bbr::Bbr>(),
     ],
 );

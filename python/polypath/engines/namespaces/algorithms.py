@@ -85,6 +85,7 @@ CONGESTION: Final[Mapping[str, _Name]] = {
     "scalable": _only("scalable", variant="linux", a=0.01, b=0.125),
     "westwood": _only("westwood"),
     "htcp": _only("htcp", rtt_scaling=True, bandwidth_switch=True),
+    "illinois": _only("illinois", win_thresh=15, theta=5),
     "dctcp": _only("dctcp"),
     "lia": _only("lia", variant="rfc"),
     "olia": _only("olia", variant="draft"),

@@ -5,6 +5,7 @@
 
 mod balia;
 mod bbr;
+mod cdg;
 mod coupled;
 mod cubic;
 mod ewtcp;
@@ -71,7 +72,8 @@ pub trait CongestionControl: Send {
     /// Called for every acknowledgement of new data, before the window may grow.
     fn on_sample(&mut self, _path: &mut Member, _ack: &Ack) {}
 
-    /// Grows the window. Not called while recovery shrinks it.
+    /// Grows the window. Not called while recovery shrinks it. A controller that sets `path.state` to [`CaState::Cwr`] has the window reduced
+    /// at once, unless it is being reduced (Linux `tcp_enter_cwr`).
     fn on_ack(&mut self, path: &mut Member, ack: &Ack);
 
     /// Whether the controller sets a rate. The sender then paces at the path's `pacing_rate`, measures the delivery rate and calls `control`
@@ -158,6 +160,7 @@ pub static REGISTRY: Registry<dyn CongestionControl> = Registry::new(
         Entry::of::<westwood::WestwoodConfig>(),
         Entry::of::<htcp::HtcpConfig>(),
         Entry::of::<illinois::IllinoisConfig>(),
+        Entry::of::<cdg::CdgConfig>(),
         Entry::of::<bbr::Bbr>(),
     ],
 );

@@ -328,6 +328,10 @@ fn times(a: u64, fraction: u64) -> u64 {
 }
 
 impl CongestionControl for Cdg {
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn seed(&mut self, seed: u64) {
         self.random = Pcg64Mcg::seed_from_u64(seed);
     }

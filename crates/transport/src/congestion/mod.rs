@@ -8,6 +8,7 @@ mod bbr;
 mod cdg;
 mod coupled;
 mod cubic;
+mod dctcp;
 mod ewtcp;
 mod htcp;
 mod hystart;
@@ -35,6 +36,8 @@ pub struct Ack {
     pub now: Nanos,
     /// Packets newly acknowledged, cumulatively or selectively.
     pub packets: u32,
+    /// Those of them that the peer reports as marked (ECN): over TCP all of an acknowledgement that echoes a mark, as Linux counts them.
+    pub marked: u32,
     /// RTT of the newest of them, if unambiguous.
     pub rtt: Option<Nanos>,
     /// Whether the window, not the application, limited the sender.
@@ -87,6 +90,17 @@ pub trait CongestionControl: Send {
         false
     }
 
+    /// Whether it wants an echo of each packet's mark (RFC 8257 section 3.2). ECN is then asked for, and every packet carries ECT; over TCP
+    /// a peer that does not agree gets Reno (Linux `TCP_CONG_NEEDS_ECN`).
+    fn needs_ecn(&self) -> bool {
+        false
+    }
+
+    /// Whether it draws anything at random, and is seeded.
+    fn draws(&self) -> bool {
+        self.paces()
+    }
+
     /// Seeds what the controller draws at random.
     fn seed(&mut self, _seed: u64) {}
 
@@ -118,6 +132,11 @@ pub trait CongestionControl: Send {
     fn observe(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
+}
+
+/// What controls the window where the peer does not agree to what a controller needs.
+pub(crate) fn fallback() -> Box<dyn CongestionControl> {
+    Box::new(reno::Reno)
 }
 
 /// Slow start (RFC 5681 section 3.1): one packet a packet acknowledged. Returns the packets left for congestion avoidance.
@@ -161,6 +180,7 @@ pub static REGISTRY: Registry<dyn CongestionControl> = Registry::new(
         Entry::of::<htcp::HtcpConfig>(),
         Entry::of::<illinois::IllinoisConfig>(),
         Entry::of::<cdg::CdgConfig>(),
+        Entry::of::<dctcp::DctcpConfig>(),
         Entry::of::<bbr::Bbr>(),
     ],
 );

@@ -97,6 +97,7 @@ impl Lab {
         let ack = Ack {
             now: self.now,
             packets: 0,
+            marked: 0,
             rtt: Some(rtt),
             cwnd_limited: true,
             next_seq: self.sent[me] + 1,
@@ -125,6 +126,7 @@ impl Lab {
         let ack = Ack {
             now: self.now,
             packets,
+            marked: 0,
             rtt: Some(self.rtt[me]),
             cwnd_limited: limited,
             next_seq: self.sent[me] + 1,

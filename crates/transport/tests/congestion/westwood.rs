@@ -58,6 +58,7 @@ fn packets_out_of_order_count_once() {
         let ack = Ack {
             now: begin + after * MS,
             packets: 1,
+            marked: 0,
             rtt: Some(50 * MS),
             cwnd_limited: true,
             next_seq: 0,

@@ -96,7 +96,7 @@ CONGESTION: Final[Mapping[str, _Name]] = {
         use_shadow=True,
         use_tolerance=False,
     ),
-    "dctcp": _only("dctcp"),
+    "dctcp": _only("dctcp", shift_g=4, alpha_on_init=1024),
     "lia": _only("lia", variant="rfc"),
     "olia": _only("olia", variant="draft"),
     "balia": _only("balia", variant="draft"),

@@ -319,11 +319,10 @@ impl Socket {
         // RFC 4015 section 3.2, Linux `tcp_fastretrans_alert`: what a mark asks for is not undone, whatever the state.
         self.recovery.prior_ssthresh = 0;
         let first = cx.shared.config.profile.reduces_at_the_mark();
-        if first {
-            self.on_congestion_experienced(&mut cx.path);
-        }
         if self.concludes(delivery) {
             self.conclude_apart(cx, delivery, before);
+        } else if first {
+            self.on_congestion_experienced(&mut cx.path);
         }
         if !first {
             self.on_congestion_experienced(&mut cx.path);
@@ -390,6 +389,7 @@ impl Socket {
         let mut ack = Ack {
             now: cx.shared.now,
             packets: delivery.packets,
+            marked: if delivery.marked { delivery.packets } else { 0 },
             rtt,
             cwnd_limited: limited,
             next_seq: self.next,
@@ -397,6 +397,9 @@ impl Socket {
         };
         if delivery.packets > 0 {
             self.congestion.on_sample(&mut cx.path, &ack);
+        }
+        if delivery.marked {
+            reduce_at_the_mark(self, cx);
         }
         let mut published = self.reckoning == Reckoning::Nothing
             && self.paced.is_none()
@@ -788,4 +791,12 @@ fn reduce_as_asked(socket: &mut Socket, path: &mut Member) {
     path.state = socket.recovery.state;
     socket.recovery.prior_ssthresh = 0;
     socket.on_congestion_experienced(path);
+}
+
+/// The controller has heard of the mark, upstream.
+#[cold]
+fn reduce_at_the_mark(socket: &mut Socket, cx: &mut Context<impl Options>) {
+    if cx.shared.config.profile.reduces_at_the_mark() {
+        socket.on_congestion_experienced(&mut cx.path);
+    }
 }

@@ -353,6 +353,35 @@ fn a_controller_may_ask_for_a_reduction() {
     assert_eq!(told, [State(Open), Reduced, Growth(1)]);
 }
 
+/// RFC 8257 section 3.3, with a weight of 1/2: the counts of marks tell which part of the packets had one.
+#[test]
+fn dctcp_knows_how_many_were_marked() {
+    let mut lone = Lone::new(false);
+    let weight = serde_json::Map::from_iter([("shift_g".to_string(), 1.into())]);
+    let made = congestion::REGISTRY.make("dctcp", &weight);
+    let window = lone.client.paths[0].window_mut();
+    window.set_congestion(made.expect("it is registered"));
+    let first = lone.send(0, 4);
+    lone.hear(RTT, first, first + 3);
+    let mut marks = 0;
+    let mut mark = |lone: &mut Lone, marked: u64| {
+        let first = lone.send(MS, 4);
+        let before = lone.path().1;
+        marks += marked;
+        lone.hear_marked(RTT, first, first + 3, marks);
+        (before, lone.path().1)
+    };
+    // Half of 1024 is left, and a half of that is taken.
+    let (before, after) = mark(&mut lone, 2);
+    assert_eq!(after, before - before * 512 / 2048);
+    // Two of four were marked.
+    let (before, after) = mark(&mut lone, 4);
+    assert_eq!(after, before - before * (256 + 256) / 2048);
+    // All were.
+    let (before, after) = mark(&mut lone, 1);
+    assert_eq!(after, before - before * (256 + 512) / 2048);
+}
+
 /// RFC 9002 section 7.6.2, RFC 9438 section 4.8.
 #[test]
 fn persistent_congestion_is_a_timeout_to_the_controller() {

@@ -220,7 +220,7 @@ def test_coupled_subflows_take_one_share_of_a_bottleneck(linux: Run, control: st
     assert share > uncoupled + 0.1
 
 
-@pytest.mark.parametrize("control", ["bbr", "vegas", "westwood"])
+@pytest.mark.parametrize("control", ["bbr", "vegas", "westwood", "htcp", "illinois", "cdg", "dctcp"])
 def test_a_host_may_choose_any_control_that_the_kernel_has(linux: Run, control: str) -> None:
     """By itself the kernel grants a network namespace only some of them."""
 

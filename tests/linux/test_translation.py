@@ -112,7 +112,8 @@ def _small_ipv6(plan: Plan) -> None:
         (_choose("scheduler", "otias"), "no scheduler 'otias'"),
         (
             _choose("congestion", "wvegas"),
-            "'wvegas' (--engine sim has); it has reno, cubic, bbr, vegas, scalable, lia, olia, balia",
+            "'wvegas' (--engine sim has); it has reno, cubic, bbr, vegas, scalable, westwood, htcp, illinois, cdg, dctcp, "
+            "lia, olia, balia",
         ),
         (_choose("congestion", "olia", variant="mptcp.org"), "variant=draft only"),
         (_choose("path_manager", "binder"), "no path manager 'binder' (--engine sim has)"),
@@ -133,6 +134,7 @@ def _small_ipv6(plan: Plan) -> None:
         ),
         (_set("user_timeout_ns", 10**9), "no user_timeout for sockets of Multipath TCP"),
         (_red, "no queue 'red'; it has drop-tail, codel, pie, drr and fq-codel"),
+        (_queue(kind="step", mark_above=20, limit=100), "no queue 'step'"),
         (_queue(**DRR | {"limit": 128}), "(sfq) takes a limit of drr up to 127 packets"),
         (_queue(**DRR | {"flows": 1000}), "a power of two of queues"),
         (_queue(**PIE | {"alpha": 0.1}), "pie's alpha and beta in sixteenths up to 2"),

@@ -56,7 +56,7 @@ pub use network::{ChangeError, Network, Occurrence, Output, Parcel};
 pub use packet::{DropReason, Ecn, MAX_LEN, Observer, Packet};
 pub use queue::{
     CodelConfig, DropTailConfig, Dropped, DrrConfig, FqCodelConfig, Marks, PieConfig, QueueConfig,
-    QueueDiscipline, Queued, REGISTRY as QUEUE_DISCIPLINES, RedConfig, Travel,
+    QueueDiscipline, Queued, REGISTRY as QUEUE_DISCIPLINES, RedConfig, StepConfig, Travel,
     models as queue_models,
 };
 pub use routing::{EqualPaths, Prefix, PrefixError, RouteError};

@@ -153,6 +153,7 @@ impl Transfer {
         let ack = Ack {
             now: self.now,
             packets: 1,
+            marked: 0,
             rtt: Some(rtt),
             cwnd_limited: true,
             next_seq: self.next,

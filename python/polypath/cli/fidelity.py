@@ -46,12 +46,19 @@ def run(base: str, other: str, markdown: Path | None) -> int:
             ]
             for name, one in made.items()
         }
-        outcome = Outcome(entry, entry.scenario().description or "", rows(recordings[base], recordings[other]))
+        outcome = Outcome(entry, _description(entry), rows(recordings[base], recordings[other]))
         outcomes.append(outcome)
     _show(outcomes, base, other)
     if markdown is not None:
         write_text(markdown, page(outcomes, base, other))
     return MISSED if any(outcome.verdict == OFF and not outcome.entry.cause for outcome in outcomes) else DONE
+
+
+def _description(entry: Entry) -> str:
+    """What the scenario is, and what is changed in it."""
+    described = entry.scenario().description or ""
+    changed = ", ".join(f"`{setting}`" for setting in entry.settings)
+    return f"{described.removesuffix('.')}; {changed}" if changed else described
 
 
 def _reference(base: str, other: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +19,10 @@ class Entry:
     """A scenario of the comparison."""
 
     name: str
+    #: The scenario's file, if it has another name.
+    file: str = ""
+    #: Settings of the scenario on both engines.
+    settings: Sequence[str] = ()
     #: The reference of the simulator: the upstream kernel, or noq.
     reference: Literal["linux", "noq"] = "linux"
     #: Settings of Polypath's own endpoint alone, where it can take over a rule that the reference cannot change.
@@ -31,7 +35,7 @@ class Entry:
     each: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def scenario(self) -> Scenario:
-        return Scenario.load(FOLDER / f"{self.name}.toml")
+        return Scenario.load(FOLDER / f"{self.file or self.name}.toml").with_settings(list(self.settings))
 
     def plans(self, settings: Sequence[str] = ()) -> list[Plan]:
         """What each run is, with settings made on top."""
@@ -52,7 +56,19 @@ def varied(scenario: Scenario, each: Mapping[str, Sequence[str]]) -> list[Scenar
 def catalogue() -> tuple[Entry, ...]:
     """Every entry, in the catalogue's order."""
     data = tomllib.loads((FOLDER / "catalogue.toml").read_text("utf-8"))
-    return tuple(Entry(**entry) for entry in data["entry"])
+    return (*(Entry(**entry) for entry in data["entry"]), *_of_controls(data["controls"]))
+
+
+def _of_controls(groups: Sequence[Mapping[str, Any]]) -> Iterator[Entry]:
+    """Scenarios with each of several congestion controls."""
+    for group in groups:
+        for control in group["names"]:
+            for given in group["scenario"]:
+                scenario = dict(given)
+                name = scenario.pop("name")
+                settings = [f"defaults.congestion={control}", *scenario.pop("settings", ())]
+                file = scenario.pop("file", name)
+                yield Entry(f"{control}-{name}", file=file, settings=settings, **scenario)
 
 
 @lru_cache(maxsize=1)

@@ -13,6 +13,7 @@ mod flows;
 mod fq_codel;
 mod pie;
 mod red;
+mod step;
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::RngCore;
@@ -34,6 +35,7 @@ pub use pie::PieConfig;
 use polypath_settings::{Added, Model, Registry, RegistryError};
 use red::Red;
 pub use red::RedConfig;
+pub use step::StepConfig;
 
 /// Those that are written elsewhere.
 pub static REGISTRY: Registry<dyn QueueDiscipline> = Registry::new("queue discipline", &[]);
@@ -51,6 +53,7 @@ const MODELS: &[Model] = &[
     pie::MODEL,
     drr::MODEL,
     fq_codel::MODEL,
+    step::MODEL,
 ];
 
 /// A queue discipline and its settings.
@@ -63,6 +66,7 @@ pub enum QueueConfig {
     Pie(PieConfig),
     Drr(DrrConfig),
     FqCodel(FqCodelConfig),
+    Step(StepConfig),
     /// One of the [`REGISTRY`].
     #[serde(skip)]
     Added(Added),
@@ -110,6 +114,7 @@ impl QueueConfig {
             Self::Pie(config) => config.within_bounds()?,
             Self::Drr(config) => config.within_bounds()?,
             Self::FqCodel(config) => config.within_bounds()?,
+            Self::Step(config) => config.within_bounds()?,
             Self::Added(added) => drop(REGISTRY.make(&added.kind, &added.settings)?),
         }
         Ok(())
@@ -224,6 +229,7 @@ pub(crate) enum Discipline {
     Red(Red),
     Codel(Codel),
     Pie(Pie),
+    Step(StepConfig),
     Keeping(Box<dyn QueueDiscipline>),
 }
 
@@ -239,6 +245,7 @@ impl Discipline {
             QueueConfig::FqCodel(config) => {
                 Self::Keeping(Box::new(FqCodel::new(*config, longest, &mut rng())))
             }
+            QueueConfig::Step(config) => Self::Step(*config),
             QueueConfig::Added(added) => {
                 let made = REGISTRY.make(&added.kind, &added.settings);
                 let mut made = made.expect("the configuration was checked");
@@ -292,7 +299,7 @@ impl Discipline {
     /// Begins anew, as all packets are gone, and not by its leave. Gives those that it kept itself.
     pub fn reset(&mut self) -> Vec<Queued> {
         match self {
-            Self::DropTail(_) => {}
+            Self::DropTail(_) | Self::Step(_) => {}
             Self::Red(red) => red.reset(),
             Self::Codel(codel) => codel.reset(),
             Self::Pie(pie) => pie.reset(),
@@ -321,6 +328,7 @@ impl Discipline {
                     verdict
                 }
             }
+            Self::Step(config) => step::admit(*config, ecn_capable, queue),
             Self::Codel(codel) if full(codel.limit) => Verdict::Drop(DropReason::QueueFull),
             Self::Codel(_) | Self::Keeping(_) => Verdict::Pass,
             Self::Pie(pie) => {
@@ -345,7 +353,7 @@ impl Discipline {
                 pie.release(now, size, sojourn, bytes);
                 Verdict::Pass
             }
-            Self::DropTail(_) | Self::Red(_) | Self::Keeping(_) => Verdict::Pass,
+            Self::DropTail(_) | Self::Red(_) | Self::Step(_) | Self::Keeping(_) => Verdict::Pass,
         }
     }
 }

@@ -125,6 +125,7 @@ mod tests {
             let heard = |at: u64, una| Ack {
                 now: at * MICROSECOND,
                 packets: 1,
+                marked: 0,
                 rtt: Some(20 * MILLISECOND),
                 cwnd_limited: true,
                 next_seq: 1_000_000,

@@ -5,10 +5,14 @@
 
 mod balia;
 mod bbr;
+mod cdg;
 mod coupled;
 mod cubic;
+mod dctcp;
 mod ewtcp;
+mod htcp;
 mod hystart;
+mod illinois;
 mod lia;
 mod linked;
 mod olia;
@@ -16,6 +20,7 @@ mod reno;
 mod scalable;
 mod semicoupled;
 mod vegas;
+mod westwood;
 mod wvegas;
 
 use polypath_settings::{Entry, Registry};
@@ -31,6 +36,8 @@ pub struct Ack {
     pub now: Nanos,
     /// Packets newly acknowledged, cumulatively or selectively.
     pub packets: u32,
+    /// Those of them that the peer reports as marked (ECN): over TCP all of an acknowledgement that echoes a mark, as Linux counts them.
+    pub marked: u32,
     /// RTT of the newest of them, if unambiguous.
     pub rtt: Option<Nanos>,
     /// Whether the window, not the application, limited the sender.
@@ -68,7 +75,8 @@ pub trait CongestionControl: Send {
     /// Called for every acknowledgement of new data, before the window may grow.
     fn on_sample(&mut self, _path: &mut Member, _ack: &Ack) {}
 
-    /// Grows the window. Not called while recovery shrinks it.
+    /// Grows the window. Not called while recovery shrinks it. A controller that sets `path.state` to [`CaState::Cwr`] has the window reduced
+    /// at once, unless it is being reduced (Linux `tcp_enter_cwr`).
     fn on_ack(&mut self, path: &mut Member, ack: &Ack);
 
     /// Whether the controller sets a rate. The sender then paces at the path's `pacing_rate`, measures the delivery rate and calls `control`
@@ -80,6 +88,17 @@ pub trait CongestionControl: Send {
     /// Whether the window grows by what the connection's other paths do, so that all together take no more than one.
     fn couples(&self) -> bool {
         false
+    }
+
+    /// Whether it wants an echo of each packet's mark (RFC 8257 section 3.2). ECN is then asked for, and every packet carries ECT; over TCP
+    /// a peer that does not agree gets Reno (Linux `TCP_CONG_NEEDS_ECN`).
+    fn needs_ecn(&self) -> bool {
+        false
+    }
+
+    /// Whether it draws anything at random, and is seeded.
+    fn draws(&self) -> bool {
+        self.paces()
     }
 
     /// Seeds what the controller draws at random.
@@ -94,6 +113,13 @@ pub trait CongestionControl: Send {
     /// Loss recovery enters `state`.
     fn on_state(&mut self, _path: &mut Member, _state: CaState) {}
 
+    /// A timeout began an episode and its threshold, which is [`CongestionControl::ssthresh`], may be another (Linux `CA_EVENT_LOSS`).
+    fn on_timeout(&mut self, _path: &mut Member) {}
+
+    /// A reduction that no timeout began is over, and the window is its threshold unless it was undone (Linux `CA_EVENT_COMPLETE_CWR`).
+    /// Not called where the controller sets a rate.
+    fn on_reduced(&mut self, _path: &mut Member) {}
+
     /// The path sends while it has nothing in flight, after idleness or because all of it was lost (Linux `CA_EVENT_TX_START`).
     fn on_restart(&mut self, _path: &mut Member, _restart: &Restart) {}
 
@@ -106,6 +132,11 @@ pub trait CongestionControl: Send {
     fn observe(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
+}
+
+/// What controls the window where the peer does not agree to what a controller needs.
+pub(crate) fn fallback() -> Box<dyn CongestionControl> {
+    Box::new(reno::Reno)
 }
 
 /// Slow start (RFC 5681 section 3.1): one packet a packet acknowledged. Returns the packets left for congestion avoidance.
@@ -145,6 +176,11 @@ pub static REGISTRY: Registry<dyn CongestionControl> = Registry::new(
         Entry::of::<wvegas::WeightedVegasConfig>(),
         Entry::of::<vegas::VegasConfig>(),
         Entry::of::<scalable::ScalableConfig>(),
+        Entry::of::<westwood::WestwoodConfig>(),
+        Entry::of::<htcp::HtcpConfig>(),
+        Entry::of::<illinois::IllinoisConfig>(),
+        Entry::of::<cdg::CdgConfig>(),
+        Entry::of::<dctcp::DctcpConfig>(),
         Entry::of::<bbr::Bbr>(),
     ],
 );

@@ -343,10 +343,10 @@ impl Connection {
             .map(|multipath| multipath.local_token)
     }
 
-    /// Whether a segment is sent as ECN-capable transport: data, but not what is sent again (RFC 3168 sections 6.1.2, 6.1.4 and 6.1.5).
+    /// Whether a segment is sent as ECN-capable transport.
     #[inline]
     pub fn ecn_capable(&self, subflow: usize, segment: &Segment, purpose: Purpose) -> bool {
-        segment.payload.len > 0 && self.subflows[subflow].socket.ecn_capable() && purpose.is_first()
+        self.subflows[subflow].socket.ecn_capable(segment, purpose)
     }
 
     pub fn subflows(&self) -> &[Subflow] {

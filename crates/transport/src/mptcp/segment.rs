@@ -184,7 +184,7 @@ impl Connection {
             self.with(subflow, |socket, cx| {
                 let acceptable = socket.acceptable(cx, segment);
                 if acceptable {
-                    socket.on_ecn(marked, segment);
+                    socket.on_ecn(cx, marked, segment);
                     socket.on_ack(cx, segment);
                 }
                 acceptable
@@ -270,7 +270,7 @@ impl Connection {
                 return false;
             }
         }
-        self.subflows[subflow].socket.on_ecn(marked, segment);
+        self.with(subflow, |socket, cx| socket.on_ecn(cx, marked, segment));
         if !both_closed {
             self.with(subflow, |socket, cx| socket.on_ack(cx, segment));
         }

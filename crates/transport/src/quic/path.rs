@@ -74,9 +74,9 @@ impl PathState {
             rtt: Rtt::default(),
             sampled_at: 0,
             probing: Probing::default(),
+            ecn: config.ecn || congestion.needs_ecn(),
             window: Window::new(congestion),
             datagram_size,
-            ecn: config.ecn,
             traffic: Traffic::default(),
         }
     }

@@ -69,7 +69,7 @@ impl Paths {
         config: &Config,
     ) -> Result<Box<dyn CongestionControl>, RegistryError> {
         let mut congestion = self.algorithms.congestion(config)?;
-        if congestion.paces() {
+        if congestion.draws() {
             congestion.seed(self.seeds.next_u64());
         }
         Ok(congestion)

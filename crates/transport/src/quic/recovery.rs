@@ -89,7 +89,9 @@ impl Connection {
             self.compare_timeouts();
         }
         if let Some(reported) = ack.ecn {
-            if self.on_ecn(level, path, newest, reported, &acked) {
+            let (marked, reduced) = self.on_ecn(level, path, newest, reported, &acked);
+            sum.marked = marked;
+            if reduced {
                 sum.growing = 0;
             }
         } else if sum.ecn && newest {
@@ -302,7 +304,7 @@ impl Connection {
 
     /// More packets were marked than the peer had told of (RFC 9002 section 7.1), or fewer counted than it acknowledges: then the field is
     /// changed on the way (RFC 9000 section 13.4.2.1). `newest`: the largest number of the acknowledgement is news.
-    /// Whether the window is reduced.
+    /// Packets newly marked, and whether the window is reduced.
     fn on_ecn(
         &mut self,
         level: Level,
@@ -310,7 +312,7 @@ impl Connection {
         newest: bool,
         reported: [u64; 3],
         acked: &[Sent<Contents>],
-    ) -> bool {
+    ) -> (u32, bool) {
         let counts = &mut self.space(level, path).ecn_reported;
         let known = *counts;
         // An acknowledgement that was overtaken has lower ones.
@@ -320,10 +322,11 @@ impl Connection {
         if newest && (told < sent || reported[1] > 0) {
             self.paths[path].give_up_ecn();
         }
-        let marked = reported[2] > known[2];
+        let marked = reported[2].saturating_sub(known[2]) as u32;
         let newest = acked.iter().map(|packet| packet.at).max();
-        let met = newest.filter(|_| marked);
-        met.is_some_and(|at| self.on_congestion(path, at, CaState::Cwr))
+        let met = newest.filter(|_| marked > 0);
+        let reduced = met.is_some_and(|at| self.on_congestion(path, at, CaState::Cwr));
+        (marked, reduced)
     }
 
     /// Keys of a level are discarded, and with them what was in flight (RFC 9001 section 4.9).

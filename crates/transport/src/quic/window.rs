@@ -17,6 +17,8 @@ pub(super) struct Sum {
     pub eliciting: bool,
     /// Some were sent with ECT(0).
     pub ecn: bool,
+    /// Packets that the peer reports as marked besides those that it had reported.
+    pub marked: u32,
     /// Those that counted against the window, and those for which it grows.
     pub delivered: u32,
     pub growing: u32,
@@ -31,6 +33,7 @@ impl Sum {
         let mut sum = Self {
             eliciting: false,
             ecn: false,
+            marked: 0,
             delivered: 0,
             growing: 0,
             small: true,
@@ -202,9 +205,10 @@ impl Window {
     ) {
         let (sum, before) = (&news.sum, news.before);
         let limited = self.held || (shown.in_slow_start() && shown.cwnd < 2 * before);
-        let report = congestion::Ack {
+        let mut report = congestion::Ack {
             now: news.now,
-            packets: sum.growing,
+            packets: sum.delivered,
+            marked: sum.marked,
             rtt: news.measured.then_some(rtt.latest()),
             cwnd_limited: limited,
             next_seq: sent.next(),
@@ -213,6 +217,7 @@ impl Window {
         if sum.delivered > 0 {
             self.congestion.on_sample(shown, &report);
         }
+        report.packets = sum.growing;
         if self.paces {
             self.control(shown, news, report, sent, rtt);
         } else if sum.growing > 0 {
@@ -220,6 +225,9 @@ impl Window {
                 self.end_recovery(shown);
             }
             self.congestion.on_ack(shown, &report);
+            if shown.state != CaState::Open {
+                reduce_as_asked(self, shown, news.now);
+            }
         }
     }
 
@@ -260,6 +268,9 @@ impl Window {
     fn end_recovery(&mut self, shown: &mut Member) {
         shown.state = CaState::Open;
         self.congestion.on_state(shown, CaState::Open);
+        if !self.paces && self.recovery_since.is_some() {
+            self.congestion.on_reduced(shown);
+        }
     }
 
     /// Packets that arrived tell at which rate the path delivers; `before` were in flight.
@@ -281,6 +292,7 @@ impl Window {
             // Appendix B.8. A controller that paces takes its window back with what is sent from now on.
             self.recovery_since = None;
         }
+        self.congestion.on_timeout(shown);
         shown.cwnd = LEAST_WINDOW;
         shown.cwnd_count = 0;
         shown.state = CaState::Recovery;
@@ -303,14 +315,14 @@ impl Window {
             return false;
         }
         self.recovery_since = Some(now);
-        let threshold = self.congestion.ssthresh(shown);
-        shown.ssthresh = threshold.max(LEAST_WINDOW);
+        shown.ssthresh = self.congestion.ssthresh(shown);
+        shown.state = state;
+        self.congestion.on_state(shown, state);
+        shown.ssthresh = shown.ssthresh.max(LEAST_WINDOW);
         if !self.paces {
             shown.cwnd = shown.ssthresh;
             shown.cwnd_count = 0;
         }
-        shown.state = state;
-        self.congestion.on_state(shown, state);
         true
     }
 
@@ -334,6 +346,13 @@ impl Window {
         let oldest = sent.iter().next();
         oldest.is_none_or(|packet| Some(packet.at) > self.recovery_since)
     }
+}
+
+/// The controller wants a reduction.
+#[cold]
+fn reduce_as_asked(window: &mut Window, shown: &mut Member, now: Nanos) {
+    shown.state = CaState::Open;
+    window.on_congestion(shown, now, now, CaState::Cwr);
 }
 
 /// The rate at which packets leave, where the controller sets none.

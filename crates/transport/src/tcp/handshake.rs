@@ -8,6 +8,7 @@ use super::recovery::Recovery;
 use super::sender::Sent;
 use super::{SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION, age, timestamp};
 use crate::Mib;
+use crate::congestion;
 use crate::linux::send_memory;
 use crate::seq::{unwrap, wrap};
 use crate::tcp::context::{Context, Options};
@@ -190,6 +191,10 @@ impl Socket {
             self.open_search(&cx.shared.config, cx.shared.now);
         }
         self.publish(&mut cx.path);
+        if self.negotiated.echoes_each && !self.negotiated.ecn {
+            self.negotiated.echoes_each = false;
+            self.congestion = congestion::fallback();
+        }
         self.congestion.on_established(&mut cx.path);
     }
 }

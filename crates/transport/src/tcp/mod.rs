@@ -109,6 +109,8 @@ pub(crate) struct Negotiated {
     pub sack: bool,
     pub timestamps: bool,
     pub ecn: bool,
+    /// The mark of each packet is echoed, and every segment is sent as ECN-capable transport, since this end's controller needs it.
+    pub echoes_each: bool,
     /// Shift of the windows that the peer sends and of ours.
     pub send_shift: u8,
     pub receive_shift: u8,
@@ -253,10 +255,11 @@ impl Socket {
         mut congestion: Box<dyn CongestionControl>,
         reckoning: Reckoning,
     ) -> Self {
-        let paced = congestion.paces().then(|| {
+        if congestion.draws() {
             congestion.seed(iss.into());
-            Box::default()
-        });
+        }
+        let paced = congestion.paces().then(Box::default);
+        let echoes_each = congestion.needs_ecn();
         let upstream = config.multipath && config.profile.buffers_by_subflow();
         let limits = config.send_buffer;
         Self {
@@ -266,7 +269,8 @@ impl Socket {
             negotiated: Negotiated {
                 sack: config.sack,
                 timestamps: config.timestamps,
-                ecn: config.ecn,
+                ecn: config.ecn || echoes_each,
+                echoes_each,
                 send_shift: 0,
                 receive_shift: 0,
             },

@@ -97,6 +97,7 @@ impl Lab {
         let ack = Ack {
             now: self.now,
             packets: 0,
+            marked: 0,
             rtt: Some(rtt),
             cwnd_limited: true,
             next_seq: self.sent[me] + 1,
@@ -125,6 +126,7 @@ impl Lab {
         let ack = Ack {
             now: self.now,
             packets,
+            marked: 0,
             rtt: Some(self.rtt[me]),
             cwnd_limited: limited,
             next_seq: self.sent[me] + 1,
@@ -139,11 +141,18 @@ impl Lab {
     pub fn lose(&mut self, me: usize, state: CaState) {
         let threshold = self.controllers[me].ssthresh(&mut Member::new(&mut self.paths, me));
         self.paths[me].ssthresh = threshold;
-        self.paths[me].cwnd = if state == CaState::Loss { 1 } else { threshold };
+        let timeout = state == CaState::Loss;
+        if timeout {
+            self.controllers[me].on_timeout(&mut Member::new(&mut self.paths, me));
+        }
+        self.paths[me].cwnd = if timeout { 1 } else { threshold };
         self.paths[me].cwnd_count = 0;
         for state in [state, CaState::Open] {
             self.paths[me].state = state;
             self.controllers[me].on_state(&mut Member::new(&mut self.paths, me), state);
+        }
+        if !timeout {
+            self.controllers[me].on_reduced(&mut Member::new(&mut self.paths, me));
         }
     }
 

@@ -5,6 +5,7 @@
 //! | `rounds` | one path and two, round by round: slow start, losses, recovery, avoidance, timeouts; what a loss leaves, how much a round trip adds |
 //! | `fixed_points` | the rates at which random losses hold each controller, against Reno's on the same path |
 //! | `delay` | controllers that look at the RTT, on a path with a rate and a queue |
+//! | `westwood`, `htcp`, `illinois`, `cdg`, `dctcp` | these, with figures worked out from the kernel's files |
 //! | `bbr` | BBR, which needs endpoints and a link: its states, its queue, its rate |
 //!
 //! The tables are snapshots: a change of behaviour shows as a difference to be reviewed.
@@ -14,7 +15,12 @@
 mod common;
 
 mod bbr;
+mod cdg;
+mod dctcp;
 mod delay;
 mod fixed_points;
+mod htcp;
+mod illinois;
 mod lab;
 mod rounds;
+mod westwood;

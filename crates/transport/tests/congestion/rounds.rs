@@ -331,6 +331,8 @@ fn a_window_grows_that_had_an_acknowledgement_before_a_round_trip_time() {
             lab.round(0, start, true);
         }
         let window = lab.paths[0].cwnd;
-        assert!((12..100).contains(&window), "{name}: {window}");
+        // Illinois adds up to ten packets a round trip.
+        let most = if name == "illinois" { 210 } else { 99 };
+        assert!((12..=most).contains(&window), "{name}: {window}");
     }
 }

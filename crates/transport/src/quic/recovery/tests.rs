@@ -30,12 +30,17 @@ enum Told {
     Control(u32, u32, u64),
     /// After so much idleness, which is more than a timeout.
     Restart(Nanos, bool),
+    /// A timeout, and the end of a reduction.
+    Timeout,
+    Reduced,
 }
 
 /// A controller that keeps what it is told.
 struct Recorder {
     told: Arc<Mutex<Vec<Told>>>,
     paces: bool,
+    /// Asks for a reduction with the next growth.
+    asks: bool,
 }
 
 impl Recorder {
@@ -53,6 +58,9 @@ impl CongestionControl for Recorder {
     fn on_ack(&mut self, path: &mut Member, ack: &congestion::Ack) {
         self.note(Told::Growth(ack.packets));
         path.cwnd += ack.packets;
+        if std::mem::take(&mut self.asks) {
+            path.state = CaState::Cwr;
+        }
     }
 
     fn paces(&self) -> bool {
@@ -70,6 +78,14 @@ impl CongestionControl for Recorder {
 
     fn on_restart(&mut self, _: &mut Member, restart: &congestion::Restart) {
         self.note(Told::Restart(restart.idle, restart.outdated));
+    }
+
+    fn on_timeout(&mut self, _: &mut Member) {
+        self.note(Told::Timeout);
+    }
+
+    fn on_reduced(&mut self, _: &mut Member) {
+        self.note(Told::Reduced);
     }
 }
 
@@ -127,15 +143,21 @@ impl Lone {
             client.on_time(now);
         }
         assert!(client.handshake.confirmed() && client.in_flight(0) == 0);
-        let told = Arc::default();
-        client.paths[0]
-            .window_mut()
-            .set_congestion(Box::new(Recorder {
-                told: Arc::clone(&told),
-                paces,
-            }));
         client.paths.shown_mut(0).pacing_rate = 0;
-        Self { client, told }
+        let mut lone = Self {
+            client,
+            told: Arc::default(),
+        };
+        lone.control(paces, false);
+        lone
+    }
+
+    /// Gives it a controller.
+    fn control(&mut self, paces: bool, asks: bool) {
+        let told = Arc::clone(&self.told);
+        let recorder = Recorder { told, paces, asks };
+        let window = self.client.paths[0].window_mut();
+        window.set_congestion(Box::new(recorder));
     }
 
     /// Packets leave after so long, whose first number this gives.
@@ -182,7 +204,7 @@ impl Lone {
 }
 
 use CaState::{Cwr, Loss, Open, Recovery};
-use Told::{Control, Growth, Restart, State, Threshold};
+use Told::{Control, Growth, Reduced, Restart, State, Threshold, Timeout};
 
 /// Linux `bbr_ssthresh`, `bbr_set_cwnd_to_recover_or_restore`.
 #[test]
@@ -311,7 +333,53 @@ fn the_acknowledgement_that_reports_a_loss_grows_nothing() {
     assert_eq!(told, [Threshold, State(Recovery)]);
     assert_eq!(lone.path(), (Recovery, 20));
     let next = lone.send(MS, 1);
-    assert_eq!(lone.hear(RTT, next, next), [State(Open), Growth(1)]);
+    let told = lone.hear(RTT, next, next);
+    assert_eq!(told, [State(Open), Reduced, Growth(1)]);
+}
+
+/// Linux `tcp_enter_cwr`, by which a controller reduces the window; what left before takes no part in another reduction.
+#[test]
+fn a_controller_may_ask_for_a_reduction() {
+    let mut lone = Lone::new(false);
+    lone.control(false, true);
+    let first = lone.send(0, 20);
+    let (_, before) = lone.path();
+    let told = lone.hear(RTT, first, first + 1);
+    assert_eq!(told, [Growth(2), Threshold, State(Cwr)]);
+    assert_eq!(lone.path(), (Cwr, (before + 2) / 2));
+    assert_eq!(lone.hear(MS, first + 6, first + 7), [], "a loss of before");
+    let next = lone.send(MS, 1);
+    let told = lone.hear(RTT, next, next);
+    assert_eq!(told, [State(Open), Reduced, Growth(1)]);
+}
+
+/// RFC 8257 section 3.3, with a weight of 1/2: the counts of marks tell which part of the packets had one.
+#[test]
+fn dctcp_knows_how_many_were_marked() {
+    let mut lone = Lone::new(false);
+    let weight = serde_json::Map::from_iter([("shift_g".to_string(), 1.into())]);
+    let made = congestion::REGISTRY.make("dctcp", &weight);
+    let window = lone.client.paths[0].window_mut();
+    window.set_congestion(made.expect("it is registered"));
+    let first = lone.send(0, 4);
+    lone.hear(RTT, first, first + 3);
+    let mut marks = 0;
+    let mut mark = |lone: &mut Lone, marked: u64| {
+        let first = lone.send(MS, 4);
+        let before = lone.path().1;
+        marks += marked;
+        lone.hear_marked(RTT, first, first + 3, marks);
+        (before, lone.path().1)
+    };
+    // Half of 1024 is left, and a half of that is taken.
+    let (before, after) = mark(&mut lone, 2);
+    assert_eq!(after, before - before * 512 / 2048);
+    // Two of four were marked.
+    let (before, after) = mark(&mut lone, 4);
+    assert_eq!(after, before - before * (256 + 256) / 2048);
+    // All were.
+    let (before, after) = mark(&mut lone, 1);
+    assert_eq!(after, before - before * (256 + 512) / 2048);
 }
 
 /// RFC 9002 section 7.6.2, RFC 9438 section 4.8.
@@ -325,7 +393,7 @@ fn persistent_congestion_is_a_timeout_to_the_controller() {
         if paces {
             assert_eq!(told.pop(), Some(Control(0, 7, 7)));
         }
-        assert_eq!(told, [Threshold, State(Recovery), State(Loss)]);
+        assert_eq!(told, [Threshold, State(Recovery), Timeout, State(Loss)]);
         assert_eq!(lone.path(), (Recovery, LEAST_WINDOW));
         let told = lone.hear(MS, first + 7, first + 8);
         if paces {

@@ -22,6 +22,7 @@ impl Socket {
             self.recovery.prior_ssthresh = cx.path.ssthresh;
             cx.path.ssthresh = self.congestion.ssthresh(&mut cx.path);
             self.reduce_flight(&mut cx.path, 0);
+            self.congestion.on_timeout(&mut cx.path);
             self.recovery.begin_undo(self.una);
         }
         self.recovery.hint = 0;

@@ -319,11 +319,10 @@ impl Socket {
         // RFC 4015 section 3.2, Linux `tcp_fastretrans_alert`: what a mark asks for is not undone, whatever the state.
         self.recovery.prior_ssthresh = 0;
         let first = cx.shared.config.profile.reduces_at_the_mark();
-        if first {
-            self.on_congestion_experienced(&mut cx.path);
-        }
         if self.concludes(delivery) {
             self.conclude_apart(cx, delivery, before);
+        } else if first {
+            self.on_congestion_experienced(&mut cx.path);
         }
         if !first {
             self.on_congestion_experienced(&mut cx.path);
@@ -390,6 +389,7 @@ impl Socket {
         let mut ack = Ack {
             now: cx.shared.now,
             packets: delivery.packets,
+            marked: if delivery.marked { delivery.packets } else { 0 },
             rtt,
             cwnd_limited: limited,
             next_seq: self.next,
@@ -397,6 +397,9 @@ impl Socket {
         };
         if delivery.packets > 0 {
             self.congestion.on_sample(&mut cx.path, &ack);
+        }
+        if delivery.marked {
+            reduce_at_the_mark(self, cx);
         }
         let mut published = self.reckoning == Reckoning::Nothing
             && self.paced.is_none()
@@ -429,6 +432,9 @@ impl Socket {
                 ack.packets = 1;
             }
             self.congestion.on_ack(&mut cx.path, &ack);
+            if cx.path.state != self.recovery.state {
+                reduce_as_asked(self, &mut cx.path);
+            }
         }
         published
     }
@@ -513,16 +519,15 @@ impl Socket {
     fn leave(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) {
         match self.recovery.state {
             CaState::Cwr if self.una > self.recovery.end => {
-                self.end_reduction(&mut cx.path);
+                self.end_reduction(&mut cx.path, false);
                 self.set_state(&mut cx.path, CaState::Open);
             }
             CaState::Recovery => {
                 if !self.negotiated.sack {
                     self.recovery.sacked = 0;
                 }
-                if !self.finish(cx, delivery, Mib::TcpExtTCPFullUndo) {
-                    self.end_reduction(&mut cx.path);
-                }
+                let undone = self.finish(cx, delivery, Mib::TcpExtTCPFullUndo);
+                self.end_reduction(&mut cx.path, undone);
             }
             _ => {}
         }
@@ -554,10 +559,15 @@ impl Socket {
         !self.sent.is_empty() && !in_loss_window
     }
 
-    fn end_reduction(&mut self, path: &mut Path) {
-        if self.paced.is_none() && path.ssthresh < INFINITE_SSTHRESH {
+    /// Linux `tcp_end_cwnd_reduction`.
+    fn end_reduction(&mut self, path: &mut Member, undone: bool) {
+        if self.paced.is_some() {
+            return;
+        }
+        if !undone && path.ssthresh < INFINITE_SSTHRESH {
             path.cwnd = path.ssthresh;
         }
+        self.congestion.on_reduced(path);
     }
 
     /// Something sent again is under way, or the oldest in flight was.
@@ -772,5 +782,21 @@ impl Socket {
 
     pub(crate) fn sending(&self) -> bool {
         matches!(self.state, State::Established | State::CloseWait)
+    }
+}
+
+/// The controller wants a reduction (Linux `tcp_enter_cwr`).
+#[cold]
+fn reduce_as_asked(socket: &mut Socket, path: &mut Member) {
+    path.state = socket.recovery.state;
+    socket.recovery.prior_ssthresh = 0;
+    socket.on_congestion_experienced(path);
+}
+
+/// The controller has heard of the mark, upstream.
+#[cold]
+fn reduce_at_the_mark(socket: &mut Socket, cx: &mut Context<impl Options>) {
+    if cx.shared.config.profile.reduces_at_the_mark() {
+        socket.on_congestion_experienced(&mut cx.path);
     }
 }

@@ -122,7 +122,7 @@ impl Socket {
             self.reduce_flight(&mut cx.path, delivery.packets);
             self.recovery.undo_from = None;
             self.set_state(&mut cx.path, CaState::Cwr);
-            self.end_reduction(&mut cx.path);
+            self.end_reduction(&mut cx.path, false);
             self.keep_open(&mut cx.path);
         }
     }

@@ -390,3 +390,17 @@ def test_an_application_that_aborts_closes_fast(side: str, reverse: str) -> None
     ran = Ran(ROUTED.replace('duration = "8 s"', f'duration = "2 s"\nabort = true\nreverse = {reverse}'))
     assert ran.count(side, "MPFastcloseTx") == ran.count(side, "MPRstTx") == 3
     assert ran.connection["bytes"] > 0
+
+
+def test_an_attempt_that_nobody_on_its_link_answers_counts_until_it_is_given_up() -> None:
+    # `ip_route_output_key_hash_rcu`, `arp_error_report`. The kernel's timers round three seconds up to 3.05 to 3.11 s.
+    text = ROUTED.replace("subflows = 8, add_addr_accepted = 8", "subflows = 1")
+    text = text.replace('ends = ["client:eth1", "r"]', 'ends = ["client:eth1", "other"]')
+    ran = Ran(text.replace("[router.r]", "[host.other]\n[router.r]"))
+    (_, begun, _), (lost, never, given_up), (other, joined, _) = ran.ends.select(
+        "interface", "established_ns", "closed_ns"
+    ).rows()
+    assert (lost, never, other) == ("eth1", None, "eth2")
+    assert 3.0 < (given_up - begun) / 1e9 < 3.1
+    assert 0 < joined - given_up < 100e6
+    assert ran.count("client", "MPJoinSynTx") == 2

@@ -78,6 +78,7 @@ impl Connection {
             occasion,
             further: self.further_subflows(),
             ways: &self.ways,
+            bound: self.shared.config.profile.binds_subflows(),
             client: self.session.client,
             opens: true,
             taken: self.session.client || self.shared.now > ready_at,

@@ -20,6 +20,8 @@ struct Bench {
     first_ended: bool,
     denies_first: bool,
     taken: bool,
+    ways: Ways,
+    bound: bool,
 }
 
 impl Bench {
@@ -40,6 +42,8 @@ impl Bench {
             first_ended: false,
             denies_first: false,
             taken: true,
+            ways: Ways::default(),
+            bound: true,
         };
         bench.tell(0);
         bench
@@ -75,7 +79,8 @@ impl Bench {
             announced: &[],
             most_announced: usize::MAX,
             announcing: false,
-            ways: &Ways::default(),
+            ways: &self.ways,
+            bound: self.bound,
             denies_first: self.denies_first,
         });
         let worded = actions.into_iter().map(|action| match action {
@@ -407,4 +412,19 @@ fn a_first_address_with_a_port_of_its_own_is_announced_again_when_it_is_back() {
         assert_eq!(!wanted.is_empty(), up);
         assert!(wanted.iter().all(|it| it == "announce 2 at 80"));
     }
+}
+
+#[test]
+fn what_has_no_way_counts_as_on_the_link_of_a_subflow_that_is_bound() {
+    let asked = |bound: bool, up: bool| {
+        let mut bench = Bench::new(json!({"subflows": 1}), 3);
+        let leading = vec![address(0, 1), address(2, 1)];
+        bench.ways = Ways::new([(address(0, 2), leading)].into());
+        (bench.bound, bench.local[1].up) = (bound, up);
+        bench.ask(Occasion::Turn)
+    };
+    // The attempt takes the only place, though nobody will answer.
+    assert_eq!(asked(true, true), ["1-0"]);
+    assert_eq!(asked(false, true), ["2-0"]);
+    assert_eq!(asked(true, false), ["2-0"]);
 }

@@ -115,7 +115,6 @@ fn find<'a>(view: &PmView<'a>, id: u8) -> Option<&'a LocalAddress> {
 
 impl Endpoints {
     fn new(list: List, most_subflows: usize, most_accepted: usize) -> Self {
-        let pending = (list.any(|it| it.subflow) && most_subflows > 0) || list.any(|it| it.signal);
         Self {
             list,
             most_subflows,
@@ -126,7 +125,7 @@ impl Endpoints {
             tried: Vec::new(),
             announced: Vec::new(),
             used: 0,
-            pending,
+            pending: true,
             accepts: most_accepted > 0 && most_subflows > 0,
             accepted: 0,
         }
@@ -359,6 +358,9 @@ impl PathManager for Endpoints {
     fn manage(&mut self, view: &PmView) -> Vec<Action> {
         self.list.follow(view.local);
         if self.first_remote.is_none() {
+            // `mptcp_pm_data_reset`
+            let opens = self.most_subflows > 0 && self.list.count(|flags| flags.subflow) > 0;
+            self.pending = opens || self.list.count(|flags| flags.signal) > 0;
             let mut remote = view.remote.iter();
             self.first_remote = remote.find(|it| it.id == 0).map(|first| first.address);
         }

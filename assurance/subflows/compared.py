@@ -24,9 +24,6 @@ COUNTED = (
     *("MPJoinRejected", "MPJoinPortSynRx", "AddAddr", "AddAddrTx", "AddAddrDrop", "EchoAdd", "EchoAddTx"),
     *("RmAddr", "RmAddrTx", "RmAddrDrop", "RmSubflow", "MPPrioTx", "MPPrioRx", "MPRstTx", "MPRstRx", "MPFailTx"),
 )
-#: A subflow of the kernel's that did not last as long, in ns, was refused at its third ACK, of which its client hears
-#: after a round trip, at most 92 ms.
-LASTING = 100_000_000
 #: In ms: what closes later does so with its connection, and when differs in how the engines tell it.
 ENDS = STARTS + LASTS
 #: In ms: times of both engines that are nearer are the same. A client's subflow is established by the fourth segment
@@ -69,7 +66,7 @@ def compared(numbers: Sequence[int]) -> Iterator[Compared]:
     text, parts = scenario([part.number for part in parts])
     plan = Scenario.parse(text, "several.toml").plan()
     try:
-        both = [found(run(plan, engine=engine), LASTING if engine == "linux" else 0) for engine in ENGINES]
+        both = [found(run(plan, engine=engine)) for engine in ENGINES]
     except EngineError as error:
         if len(parts) > 1:
             for part in parts:
@@ -91,14 +88,16 @@ class Found:
     shares: dict[tuple[str, str], float] = field(default_factory=dict)
 
 
-def found(recording: Recording, lasting: int) -> Mapping[str, Found]:
-    """What was seen of each set-up; subflows but the first count that lasted so long, in ns."""
+def found(recording: Recording) -> Mapping[str, Found]:
+    """What was seen of each set-up; subflows but the first count that both ends took for established."""
     names = dict(recording.table("connection_ends").select("connection", "name").iter_rows())
     cases = {connection: str(name).partition("-")[0] for connection, name in names.items()}
     seen = {case: Found() for case in cases.values()}
-    lasted = (pl.col("closed_ns") - pl.col("established_ns")).fill_null(lasting) >= lasting
-    begun = pl.col("established_ns").is_not_null()
-    worked = recording.table("subflow_ends").filter(begun & (lasted | (pl.col("subflow") == 0)))
+    # A client of the kernel's is told of a refusal of its third segment when it has the subflow for established.
+    told = recording.table("events").filter(pl.col("kind") == "subflow-established")
+    ends = told.group_by("connection", "subflow").agg(ends=pl.col("host").n_unique())
+    worked = recording.table("subflow_ends").join(ends, on=["connection", "subflow"])
+    worked = worked.filter(pl.col("established_ns").is_not_null(), (pl.col("ends") == 2) | (pl.col("subflow") == 0))
     given = pl.col("client_received_bytes") + pl.col("server_received_bytes")
     shares = worked.with_columns(bytes=given, share=given / given.sum().over("connection"))
     for row in shares.sort("connection", "subflow").iter_rows(named=True):
@@ -109,12 +108,23 @@ def found(recording: Recording, lasting: int) -> Mapping[str, Found]:
         )
         of.subflows.append((*pair, established, closed if closed is not None and closed < ENDS else None))
         of.shares[pair] = of.shares.get(pair, 0.0) + (row["share"] or 0.0)
+    for of in seen.values():
+        _in_turn(of.subflows)
     for host, name, value in recording.table("counters").select("host", "name", "value").iter_rows():
         case, _, side = str(host).partition("-")
         counter = str(name).removeprefix("MPTcpExt")
         if counter in COUNTED and value:
             seen[case].counters[f"{side} {counter}"] = value
     return seen
+
+
+def _in_turn(subflows: list[tuple[str, str, int | None, int | None]]) -> None:
+    """Puts subflows between the same addresses in the order of their times, as the kernel's numbers are not."""
+    for pair in {each[:2] for each in subflows}:
+        places = [place for place, each in enumerate(subflows) if each[:2] == pair]
+        times = sorted((subflows[place] for place in places), key=lambda each: each[2] or 0)
+        for place, each in zip(places, times, strict=True):
+            subflows[place] = each
 
 
 def _differences(part: Drawn, simulated: Mapping[str, Found], real: Mapping[str, Found]) -> Iterator[str]:

@@ -390,3 +390,62 @@ def test_an_application_that_aborts_closes_fast(side: str, reverse: str) -> None
     ran = Ran(ROUTED.replace('duration = "8 s"', f'duration = "2 s"\nabort = true\nreverse = {reverse}'))
     assert ran.count(side, "MPFastcloseTx") == ran.count(side, "MPRstTx") == 3
     assert ran.connection["bytes"] > 0
+
+
+def test_an_attempt_that_nobody_on_its_link_answers_counts_until_it_is_given_up() -> None:
+    # `ip_route_output_key_hash_rcu`, `arp_error_report`. The kernel's timers round three seconds up to 3.05 to 3.11 s.
+    text = ROUTED.replace("subflows = 8, add_addr_accepted = 8", "subflows = 1")
+    text = text.replace('ends = ["client:eth1", "r"]', 'ends = ["client:eth1", "other"]')
+    ran = Ran(text.replace("[router.r]", "[host.other]\n[router.r]"))
+    (_, begun, _), (lost, never, given_up), (other, joined, _) = ran.ends.select(
+        "interface", "established_ns", "closed_ns"
+    ).rows()
+    assert (lost, never, other) == ("eth1", None, "eth2")
+    assert 3.0 < (given_up - begun) / 1e9 < 3.1
+    assert 0 < joined - given_up < 100e6
+    assert ran.count("client", "MPJoinSynTx") == 2
+
+
+#: The first address leads to one host, and what answers it to the other alone.
+ONE_WAY = """
+duration = "4 s"
+[defaults]
+profile = "linux"
+[host.client]
+path_manager = { name = "endpoints", flags = "none", subflows = 4, add_addr_accepted = 4 }
+interface.eth0.address = "10.1.0.1"
+[host.server]
+path_manager = { name = "endpoints", endpoints = ["10.2.0.2 signal"], subflows = 4 }
+interface.eth0.address = "10.1.0.2"
+interface.eth1.address = "10.2.0.2"
+[host.other]
+interface.eth0.address = "10.2.0.3"
+[link.a]
+ends = ["client:eth0", "server:eth0"]
+rate = "10 Mbps"
+delay = "10 ms"
+[link.b]
+ends = ["server:eth1", "other:eth0"]
+rate = "10 Mbps"
+delay = "10 ms"
+[[application]]
+kind = "bulk"
+client = "client"
+server = "server"
+duration = "3 s"
+"""
+
+
+def test_an_answer_leaves_by_another_interface_where_none_leads_from_its_address() -> None:
+    # `ip_route_output_key_hash_rcu`: the main table counts where that of the source knows no way.
+    assert Ran(ONE_WAY).established() == [("10.1.0.1", "10.1.0.2"), ("10.1.0.1", "10.2.0.2")]
+
+
+@pytest.mark.parametrize(("accepted", "told"), [(0, 0), (4, 1)])
+def test_an_endpoint_with_a_port_is_told_of_on_subflows_at_that_port_alone(accepted: int, told: int) -> None:
+    # `mptcp_pm_mp_prio_send_ack`, `__lookup_addr`: the first subflow is at port 5001, and only a join at 20000.
+    text = ONE_WAY.replace("10.2.0.2 signal", "10.1.0.2 signal port 20000")
+    text = text.replace("add_addr_accepted = 4", f"add_addr_accepted = {accepted}")
+    ran = Ran(f'{text}[[event]]\nat = "1 s"\ninterface = "server:eth0"\nbackup = true\n')
+    assert ran.established() == [("10.1.0.1", "10.1.0.2")] * (1 + told)
+    assert ran.count("server", "MPPrioTx") == ran.count("client", "MPPrioRx") == told

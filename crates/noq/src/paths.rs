@@ -122,6 +122,7 @@ impl Paths {
             occasion,
             further: subflows.len().saturating_sub(usize::from(first)),
             ways: &Ways::default(),
+            bound: false,
             now: now - ready_at,
             clock: now,
             client: self.client,

@@ -78,6 +78,7 @@ impl Connection {
             occasion,
             further: self.further_subflows(),
             ways: &self.ways,
+            bound: self.shared.config.profile.binds_subflows(),
             client: self.session.client,
             opens: true,
             taken: self.session.client || self.shared.now > ready_at,
@@ -252,13 +253,16 @@ impl Connection {
                 segment,
                 purpose,
             } = &self.shared.out[index];
-            let joins = self.subflows[*subflow].join.as_ref();
-            if segment.flags.contains(Flags::RST) || joins.is_some_and(|join| join.unconfirmed) {
+            let own = &self.subflows[*subflow];
+            // Of a SYN the MSS is computed as it is repeated.
+            let unconfirmed = own.join.as_ref().is_some_and(|join| join.unconfirmed);
+            let carries_none =
+                unconfirmed && (segment.seq_len() == 0 || own.socket.timeouts() == 0);
+            if segment.flags.contains(Flags::RST) || carries_none {
                 continue;
             }
             if segment.seq_len() > 0 {
                 // A repetition finds no way out of an interface that is down before its MSS is computed (`__tcp_retransmit_skb`).
-                let own = &self.subflows[*subflow];
                 let repeated = *purpose == Purpose::Retransmission || own.socket.timeouts() > 0;
                 // A tail loss probe asks for its MSS before all else (`tcp_send_loss_probe`).
                 let repeated = repeated && !probes_tail(&own.socket);

@@ -1,6 +1,7 @@
 //! The connection's time: what is due, and when to ask again.
 
 use super::connection::Connection;
+use super::handshake::unresolved;
 use crate::tcp::{Fired, Socket, State};
 use crate::{CloseReason, EventKind, NEVER, Nanos};
 
@@ -50,7 +51,8 @@ impl Connection {
         {
             return self.repeat_join_ack(subflow);
         }
-        if self.lacks_route_to_answer(subflow) {
+        let lost = unresolved(&self.subflows[subflow], self.shared.now);
+        if lost || self.lacks_route_to_answer(subflow) {
             return self.lose_subflow(subflow, CloseReason::Unreachable);
         }
         self.doubt_capable(subflow);

@@ -9,9 +9,10 @@ use rand::RngCore;
 use super::connection::Connection;
 use super::keys;
 use super::session::Join;
+use super::subflow::Subflow;
 use crate::path_manager::{Occasion, Pair};
 use crate::tcp::{HalfOpen, State};
-use crate::{CloseReason, EventKind, Mib, Tuple};
+use crate::{CloseReason, EventKind, Mib, Nanos, Tuple};
 use polypath_settings::RegistryError;
 
 /// Third ACKs of MP_JOIN that are sent before the subflow is given up.
@@ -20,6 +21,9 @@ const JOIN_ACK_ATTEMPTS: u32 = 6;
 /// Subflows that never proved the keys, which one connection keeps: whoever sees a token can ask for more (RFC 8684 section 3.2 has a host
 /// refuse subflows for a limit of its own).
 const MOST_UNPROVEN: usize = 256;
+
+/// How long a link is asked for an address that nobody there has.
+const RESOLUTION: Nanos = 3_000_000_000;
 
 impl Connection {
     /// Opens a subflow between two addresses (RFC 8684 section 3.2).
@@ -45,6 +49,7 @@ impl Connection {
             remote,
         };
         let backup = local.backup && self.policy.manager().ranks(tuple.local);
+        let bound = bound && self.shared.config.profile.binds_subflows();
         let join = Join {
             local_nonce: self.random.next_u32(),
             remote_nonce: 0,
@@ -52,12 +57,13 @@ impl Connection {
             backup,
             unconfirmed: true,
             attempts: 0,
+            unresolved_since: bound.then(|| unresolved_since(self, &tuple)).flatten(),
         };
         if let Ok(subflow) = self.add_subflow(tuple, (pair.local, pair.remote), Some(join)) {
             self.subflows[subflow].backup_local = backup;
             self.subflows[subflow].gateways = gateways.into();
             self.subflows[subflow].opened_here = true;
-            self.subflows[subflow].bound = bound && self.shared.config.profile.binds_subflows();
+            self.subflows[subflow].bound = bound;
             self.paths[subflow].backup = backup;
             self.shared.counters.increment(Mib::MPTcpExtMPJoinSynTx);
             self.with(subflow, |socket, cx| socket.connect(cx));
@@ -76,7 +82,7 @@ impl Connection {
         &mut self,
         tuple: Tuple,
         syn: &Segment,
-        now: crate::Nanos,
+        now: Nanos,
     ) -> Result<Option<usize>, RegistryError> {
         self.shared.now = now;
         let Some((backup, remote_id, nonce)) = syn.mptcp().iter().find_map(|option| match option {
@@ -116,6 +122,7 @@ impl Connection {
             backup: local_backup,
             unconfirmed: false,
             attempts: 0,
+            unresolved_since: None,
         };
         let subflow = self.add_subflow(tuple, (local_id, remote_id), Some(join))?;
         self.subflows[subflow].backup_local = local_backup;
@@ -516,4 +523,23 @@ impl Connection {
             }
         }
     }
+}
+
+/// When a link was first asked for an address to which no way leads, now at the latest. Attempts that wait for the same address wait together.
+fn unresolved_since(connection: &Connection, tuple: &Tuple) -> Option<Nanos> {
+    let (from, to) = (tuple.local.ip(), tuple.remote.ip());
+    if connection.ways.lead(from, to) {
+        return None;
+    }
+    let others = connection.subflows.iter().filter(|other| other.is_open());
+    let same = others.filter(|it| (it.tuple.local.ip(), it.tuple.remote.ip()) == (from, to));
+    let before = same.filter_map(|it| it.join.as_ref()?.unresolved_since);
+    before.chain([connection.shared.now]).min()
+}
+
+/// Nobody answered for a subflow's peer on its link, which is asked three times, each second (Linux `neigh_timer_handler`, with `mcast_solicit` and
+/// `retrans_time_ms` as they are by default). What waits is then unreachable (`arp_error_report`).
+pub(super) fn unresolved(subflow: &Subflow, now: Nanos) -> bool {
+    let since = subflow.join.as_ref().and_then(|join| join.unresolved_since);
+    since.is_some_and(|since| now >= since + RESOLUTION)
 }

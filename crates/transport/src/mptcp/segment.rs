@@ -631,5 +631,5 @@ fn resets_behind_fin(socket: &Socket, segment: &Segment) -> bool {
         socket.state,
         State::CloseWait | State::LastAck | State::Closing
     );
-    waits && segment.flags.contains(Flags::RST) && socket.position(segment) + 1 == socket.received()
+    waits && socket.position(segment) + 1 == socket.received()
 }

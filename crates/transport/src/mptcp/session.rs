@@ -6,10 +6,10 @@ use polypath_wire::mptcp::{DataAck, Dsn, Dss, Mapping, MpCapable, MpJoin, MptcpO
 use polypath_wire::tcp::Segment;
 
 use super::keys;
-use crate::Mib;
 use crate::host::BlackHoles;
 use crate::settings::Config;
 use crate::tcp::context::{Options, Shared};
+use crate::{Mib, Nanos};
 
 /// Option space of a TCP header (RFC 9293 section 3.1).
 const OPTION_SPACE: u32 = 40;
@@ -111,6 +111,8 @@ pub(super) struct Join {
     /// The client waits for the fourth ACK.
     pub unconfirmed: bool,
     pub attempts: u32,
+    /// When the link was first asked for the peer's address, which nobody there has.
+    pub unresolved_since: Option<Nanos>,
 }
 
 /// How a peer that may still see options is told of a fallback (RFC 8684 section 3.7).

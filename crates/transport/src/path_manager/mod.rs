@@ -103,11 +103,21 @@ pub struct PmView<'a> {
     /// An announcement waits for a subflow to leave on.
     pub announcing: bool,
     pub ways: &'a Ways,
+    /// Subflows from an address are bound to its interface, where what has no way counts as on the link (Linux
+    /// `ip_route_output_key_hash_rcu`; IPv6 has no such rule).
+    pub bound: bool,
     /// The peer takes no subflows to its first address (flag C, RFC 8684 section 3.1).
     pub denies_first: bool,
 }
 
 impl PmView<'_> {
+    /// Whether a subflow between two addresses leaves its host.
+    pub(crate) fn leaves(&self, local: &LocalAddress, remote: IpAddr, bound: bool) -> bool {
+        let on_link = bound && self.bound && local.up;
+        self.ways.lead(local.address, remote)
+            || (on_link && local.address.is_ipv4() && remote.is_ipv4())
+    }
+
     /// Every address that the peer does not know, as many as may be announced now.
     pub(crate) fn announcements(&self) -> impl Iterator<Item = Action> {
         self.local

@@ -20,6 +20,7 @@ pub(crate) struct Standing<'a> {
     pub most_announced: usize,
     pub announcing: bool,
     pub ways: &'a Ways,
+    pub bound: bool,
     pub denies_first: bool,
 }
 
@@ -123,6 +124,7 @@ impl Manager {
             most_announced: standing.most_announced,
             announcing: standing.announcing,
             ways: standing.ways,
+            bound: standing.bound,
             denies_first: standing.denies_first,
         });
         let wake = match self.path_manager.wake() {

@@ -88,6 +88,7 @@ impl Connection {
             occasion,
             further,
             ways: &Ways::default(),
+            bound: false,
             client: self.identity.client(),
             opens: self.identity.client(),
             taken: true,

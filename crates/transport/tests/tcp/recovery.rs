@@ -9,7 +9,7 @@
 //! | RFC 5681 section 3.1, equation 4 | `a_loss_halves_what_is_in_flight` |
 //! | RFC 6937 | `prr_sends_in_proportion_to_what_arrives`, `prr_measures_what_was_in_flight` |
 //! | RFC 6675 section 5 | `classic_recovery_halves_the_window_at_once`, `a_recovery_within_a_reduction_ends_with_it_upstream` |
-//! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_is_new_data_where_there_is_some`, `a_probe_repeats_where_the_peers_window_is_full`, `a_probe_that_repairs_a_loss_reduces_the_window`, `a_congestion_control_learns_of_a_loss_that_a_probe_repairs` |
+//! | RFC 8985 section 7 | `a_tail_loss_is_probed_after_two_round_trips`, `a_probe_is_new_data_where_there_is_some`, `a_probe_repeats_where_the_peers_window_is_full`, `a_segment_that_a_probe_repeats_takes_no_room_in_the_window`, `a_probe_that_repairs_a_loss_reduces_the_window`, `a_congestion_control_learns_of_a_loss_that_a_probe_repairs` |
 //! | RFC 6298 | `the_timeout_is_srtt_plus_four_deviations`, `a_loss_on_a_steady_round_trip_is_repaired_before_the_timeout`, `what_waited_for_a_repair_says_nothing_about_the_round_trip`, `timeouts_double_up_to_the_maximum`, `the_timeout_after_a_probe_has_the_same_maximum`, `too_many_timeouts_end_the_connection`, `a_timeout_leaves_a_window_of_one` |
 //! | RFC 3522 | `a_spurious_timeout_is_undone_by_timestamps` |
 //! | RFC 4015 section 3.2 | `what_a_mark_took_is_not_given_back`, `a_mark_in_the_midst_of_a_recovery_keeps_the_window`, `a_mark_after_a_timeout_keeps_the_window` |
@@ -242,6 +242,23 @@ fn data_behind_a_probe_takes_the_timeout_back_to_the_oldest_segment() {
     };
     let (here, there) = (again(Profile::Linux), again(Profile::Rfc));
     assert!(here + 100 < there, "{here} and {there} ms");
+}
+
+/// Linux `tcp_send_loss_probe` repeats by `__tcp_retransmit_skb`, which leaves `retrans_out` as it is.
+#[test]
+fn a_segment_that_a_probe_repeats_takes_no_room_in_the_window() {
+    let leave = |profile| {
+        let config = with_profile(profile, tcp());
+        let mut script = Script::connected(&config, Peer::default(), 100 * MS);
+        script.inject(script.ack(1));
+        script.write(8 * MSS);
+        assert_eq!(script.drain().len(), 8);
+        script.expect_data(at(7), 1460);
+        script.write(4 * MSS);
+        assert_eq!(script.cwnd(), 10);
+        script.drain().len()
+    };
+    assert_eq!((leave(Profile::Linux), leave(Profile::Rfc)), (2, 1));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! an MP_JOIN the reset has the reason (RFC 8684 section 3.2, Linux `tcp_v4_send_reset` and `subflow_check_req`).
 
 use polypath_transport::{Counters, Mib, Purpose, Segment, tcp};
-use polypath_wire::mptcp::{MptcpOption, ResetReason};
+use polypath_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 
 use super::Hosts;
 use crate::flow::Flow;
@@ -34,17 +34,23 @@ impl Refusal {
     }
 
     /// What a host counts of it (Linux `tcp_v4_rcv`, `tcp_v4_send_reset`, `subflow_check_req`).
-    fn count(self, counters: &mut Counters, resets: bool) {
+    fn count(self, counters: &mut Counters, resets: bool, segment: &Segment) {
         counters.increment(Mib::TcpInSegs);
         counters.add(Mib::TcpOutSegs, resets.into());
         counters.add(Mib::TcpOutRsts, resets.into());
         counters.add(Mib::MPTcpExtMPJoinSynRx, self.joins().into());
+        let backup = self.joins() && segment.mptcp().iter().any(asks_for_backup);
+        counters.add(Mib::MPTcpExtMPJoinSynBackupRx, backup.into());
         match self {
             Self::UnknownConnection | Self::Unheard => {}
             Self::UnknownToken => counters.increment(Mib::MPTcpExtMPJoinNoTokenFound),
             Self::FellBack => counters.increment(Mib::MPTcpExtMPJoinRejected),
         }
     }
+}
+
+fn asks_for_backup(option: &MptcpOption) -> bool {
+    matches!(option, MptcpOption::Join(MpJoin::Syn { backup: true, .. }))
 }
 
 impl Hosts {
@@ -59,7 +65,8 @@ impl Hosts {
     ) {
         let reset = tcp::refusal(segment);
         let node = world.net.flow(flow).receiver_node as usize;
-        refusal.count(self.hosts[node].counters_mut(), reset.is_some());
+        let counters = self.hosts[node].counters_mut();
+        refusal.count(counters, reset.is_some(), segment);
         let Some(mut reset) = reset else {
             return;
         };

@@ -147,15 +147,20 @@ impl List {
             present.any(|it| it.address == address) || list.flushed.contains(&address)
         };
         if self.named.is_empty() {
-            for own in local.iter().filter(|own| own.up) {
-                if !known(self, own.address) {
-                    self.present.push(Endpoint {
-                        id: own.id,
-                        address: own.address,
-                        flags: self.flags_of(own.address),
-                        port: None,
-                    });
-                }
+            let come = local.iter().filter(|own| own.up);
+            let mut come: Vec<_> = come.filter(|own| !known(self, own.address)).collect();
+            // In the order of the host's interfaces, whichever of its addresses the connection began with.
+            come.sort_by_key(|own| match own.id {
+                0 => unused_id(local),
+                id => id,
+            });
+            for own in come {
+                self.present.push(Endpoint {
+                    id: own.id,
+                    address: own.address,
+                    flags: self.flags_of(own.address),
+                    port: None,
+                });
             }
         }
         for place in 0..self.named.len() {
@@ -250,11 +255,6 @@ impl List {
     pub fn flush(&mut self, addresses: &[IpAddr]) {
         self.present.retain(|it| !addresses.contains(&it.address));
         self.flushed.extend_from_slice(addresses);
-    }
-
-    /// Whether any is for something, while all are up.
-    pub fn any(&self, has: impl Fn(&Flags) -> bool) -> bool {
-        self.named.iter().any(|it| has(&it.flags)) || (self.named.is_empty() && has(&self.all))
     }
 
     /// Whether an endpoint has this port for itself (`mptcp_pm_nl_create_listen_socket`).

@@ -83,18 +83,22 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Opens subflows that were chosen together, to addresses with these ids. Where nothing leads there `connect` fails, and the subflow counts for
+    /// Opens subflows that were chosen together, to addresses with these ids. Where none leaves `connect` fails, and the subflow counts for
     /// nothing any more. Returns whether any was opened.
-    fn open(&mut self, chosen: &[(&LocalAddress, u8, IpAddr)], how: fn(Pair) -> Action) -> bool {
+    fn open(&mut self, chosen: &[(&LocalAddress, u8, IpAddr)], bound: bool) -> bool {
         let mut opened = false;
         for &(local, remote, address) in chosen {
-            if self.view.ways.lead(local.address, address) {
+            if self.view.leaves(local, address, bound) {
                 opened = true;
                 self.further += 1;
-                self.actions.push(how(Pair {
+                let pair = Pair {
                     local: local.id,
                     remote,
-                }));
+                };
+                self.actions.push(match bound {
+                    true => Action::Open(pair),
+                    false => Action::OpenRouted(pair),
+                });
             }
         }
         opened
@@ -111,7 +115,6 @@ fn find<'a>(view: &PmView<'a>, id: u8) -> Option<&'a LocalAddress> {
 
 impl Endpoints {
     fn new(list: List, most_subflows: usize, most_accepted: usize) -> Self {
-        let pending = (list.any(|it| it.subflow) && most_subflows > 0) || list.any(|it| it.signal);
         Self {
             list,
             most_subflows,
@@ -122,7 +125,7 @@ impl Endpoints {
             tried: Vec::new(),
             announced: Vec::new(),
             used: 0,
-            pending,
+            pending: true,
             accepts: most_accepted > 0 && most_subflows > 0,
             accepted: 0,
         }
@@ -235,7 +238,7 @@ impl Endpoints {
         let first = self.first_remote.map(|address| (FIRST, address));
         if !from.flags.fullmesh {
             if let Some((_, address)) = first.filter(|&(_, address)| suits(0, address)) {
-                opening.open(&[(local, 0, address)], Action::Open);
+                opening.open(&[(local, 0, address)], true);
             }
             return;
         }
@@ -258,7 +261,7 @@ impl Endpoints {
                 break;
             }
         }
-        opening.open(&chosen, Action::Open);
+        opening.open(&chosen, true);
     }
 
     /// So many chosen together reach a limit. One is chosen in any case.
@@ -284,11 +287,11 @@ impl Endpoints {
         if view.addresses.iter().any(|(_, to)| leads(to)) {
             return;
         }
-        let (chosen, how) = self.sources(remote, against_denial, opening);
+        let (chosen, bound) = self.sources(remote, against_denial, opening);
         let chosen: Vec<_> = (chosen.into_iter())
             .map(|local| (local, id, remote.address))
             .collect();
-        if opening.open(&chosen, how) {
+        if opening.open(&chosen, bound) {
             self.accepted += usize::from(id != 0);
             if self.accepted >= self.most_accepted || opening.further >= self.most_subflows {
                 self.accepts = false;
@@ -297,13 +300,13 @@ impl Endpoints {
     }
 
     /// The addresses from which subflows to an announced one leave: all with fullmesh, against a denial those for subflows, and the one that
-    /// routing takes otherwise (`fill_local_addresses_vec`).
+    /// routing takes otherwise, whose subflow is bound to no interface (`fill_local_addresses_vec`).
     fn sources<'a>(
         &mut self,
         remote: &RemoteAddress,
         against_denial: bool,
         opening: &Opening<'a>,
-    ) -> (Vec<&'a LocalAddress>, fn(Pair) -> Action) {
+    ) -> (Vec<&'a LocalAddress>, bool) {
         let view = opening.view;
         let mut chosen = Vec::new();
         if self.list.count(|flags| flags.fullmesh) > 0 {
@@ -320,7 +323,7 @@ impl Endpoints {
                     break;
                 }
             }
-            return (chosen, Action::Open);
+            return (chosen, true);
         }
         if against_denial {
             let most_used = self.list.count(|flags| flags.subflow);
@@ -339,7 +342,7 @@ impl Endpoints {
                     break;
                 }
             }
-            return (chosen, Action::Open);
+            return (chosen, true);
         }
         let mut locals = view.local.iter();
         let routed = locals.find(|local| {
@@ -347,7 +350,7 @@ impl Endpoints {
             same_family(local.address, remote.address) && preferred.unwrap_or(local.up)
         });
         let routed = routed.filter(|local| local.up);
-        (routed.into_iter().collect(), Action::OpenRouted)
+        (routed.into_iter().collect(), false)
     }
 }
 
@@ -355,6 +358,9 @@ impl PathManager for Endpoints {
     fn manage(&mut self, view: &PmView) -> Vec<Action> {
         self.list.follow(view.local);
         if self.first_remote.is_none() {
+            // `mptcp_pm_data_reset`
+            let opens = self.most_subflows > 0 && self.list.count(|flags| flags.subflow) > 0;
+            self.pending = opens || self.list.count(|flags| flags.signal) > 0;
             let mut remote = view.remote.iter();
             self.first_remote = remote.find(|it| it.id == 0).map(|first| first.address);
         }

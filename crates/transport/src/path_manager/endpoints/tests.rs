@@ -20,6 +20,8 @@ struct Bench {
     first_ended: bool,
     denies_first: bool,
     taken: bool,
+    ways: Ways,
+    bound: bool,
 }
 
 impl Bench {
@@ -40,6 +42,8 @@ impl Bench {
             first_ended: false,
             denies_first: false,
             taken: true,
+            ways: Ways::default(),
+            bound: true,
         };
         bench.tell(0);
         bench
@@ -75,7 +79,8 @@ impl Bench {
             announced: &[],
             most_announced: usize::MAX,
             announcing: false,
-            ways: &Ways::default(),
+            ways: &self.ways,
+            bound: self.bound,
             denies_first: self.denies_first,
         });
         let worded = actions.into_iter().map(|action| match action {
@@ -159,7 +164,8 @@ fn fullmesh_pairs_every_address_with_every_accepted_one() {
         2,
     );
     assert_eq!(bench.ask(Occasion::Turn), ["1-0"]);
-    assert_eq!(bench.received(1), ["0-1", "1-1"]);
+    // In the order of the host's addresses, the first of which the bench has the connection not begin with.
+    assert_eq!(bench.received(1), ["1-1", "0-1"]);
 }
 
 /// `fill_remote_addresses_fullmesh` finds the first subflow in its list after it has ended.
@@ -407,4 +413,34 @@ fn a_first_address_with_a_port_of_its_own_is_announced_again_when_it_is_back() {
         assert_eq!(!wanted.is_empty(), up);
         assert!(wanted.iter().all(|it| it == "announce 2 at 80"));
     }
+}
+
+#[test]
+fn what_has_no_way_counts_as_on_the_link_of_a_subflow_that_is_bound() {
+    let asked = |bound: bool, up: bool| {
+        let mut bench = Bench::new(json!({"subflows": 1}), 3);
+        let leading = vec![address(0, 1), address(2, 1)];
+        bench.ways = Ways::new([(address(0, 2), leading)].into());
+        (bench.bound, bench.local[1].up) = (bound, up);
+        bench.ask(Occasion::Turn)
+    };
+    // The attempt takes the only place, though nobody will answer.
+    assert_eq!(asked(true, true), ["1-0"]);
+    assert_eq!(asked(false, true), ["2-0"]);
+    assert_eq!(asked(true, false), ["2-0"]);
+}
+
+#[test]
+fn an_endpoint_that_comes_to_a_connection_without_any_is_known_as_its_first_address() {
+    let mut bench = Bench::new(json!({"flags": "signal subflow"}), 2);
+    bench.local[0].backup = true;
+    let all: Vec<IpAddr> = bench.local.iter().map(|own| own.address).collect();
+    bench.manager.flush(&all);
+    // Flushed before the connection began, as none of them went away since.
+    assert_eq!(bench.ask(Occasion::Turn), NOTHING);
+    bench.local[0].up = false;
+    let gone = Occasion::AddressDown { id: 0, left: false };
+    assert_eq!(bench.ask(gone), NOTHING);
+    bench.local[0].up = true;
+    assert_eq!(bench.ask(Occasion::AddressUp(0)), ["0-0 backup true"]);
 }

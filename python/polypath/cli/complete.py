@@ -23,6 +23,16 @@ def labs_and_results(incomplete: str) -> list[str]:
     return labs(incomplete) + [each for each in _files(incomplete, ".toml") if each.endswith("/")]
 
 
+def folders(incomplete: str) -> list[str]:
+    """Names of folders."""
+    return [each for each in _files(incomplete, "/") if each.endswith("/")]
+
+
+def bundles(incomplete: str) -> list[str]:
+    """Names of folders and zip files."""
+    return _files(incomplete, ".zip")
+
+
 def engines(incomplete: str) -> list[str]:
     """Names of engines."""
     from polypath import engines as known

@@ -199,6 +199,13 @@ def test_a_folder_that_is_no_single_result_is_one_line(polypath: Any, tmp_path: 
     assert polypath("run", "several/backup").code == 0
 
 
+def test_another_engine_than_the_one_that_made_it_is_said(polypath: Any, own: Path, tmp_path: Path) -> None:
+    polypath("run", own, "--out", "result")
+    (tmp_path / "result" / "manifest.json").write_text(json.dumps({**manifest(Path("result")), "engine": "linux"}))
+    said = "warning: result was made by engine linux, and this is sim; --engine linux runs it as it was\n"
+    assert polypath("run", "result").err == said
+
+
 def test_files_of_one_name_stay_apart(polypath: Any, own: Path, tmp_path: Path) -> None:
     other = own.parent / "other"
     other.mkdir()

@@ -13,7 +13,7 @@ import polars as pl
 
 from polypath import engines
 from polypath.bundles import layout, tables
-from polypath.bundles.results import Result, Run
+from polypath.bundles.results import Result, Run, read
 from polypath.engines import EngineError, Options
 from polypath.results import OutputError, Recording, account, folder, points, reading, summary
 from polypath.results import layout as places
@@ -22,6 +22,7 @@ from polypath.results.recording import AsWritten, write_scenario
 from polypath.results.statistics import over_seeds
 from polypath.results.summary import to_json
 from polypath.scenario import Plan, Scenario, ScenarioError, files
+from polypath.scenario.carried import code
 from polypath.sweeps.point import Failure
 
 #: What is compared of each run, in order.
@@ -137,6 +138,7 @@ def run(task: Task) -> Again | Failure:
     """Runs a plan again and keeps the result. Raises KeyboardInterrupt where it was stopped."""
     try:
         plan = plan_of(task.run)
+        engines.check(plan)
         pairs = {"plan": Pair(task.run.manifest.plan_sha256, plan.sha256())}
         pairs |= _scenario(task.run.directory, plan)
         recording = _recording(task, plan)
@@ -150,15 +152,16 @@ def run(task: Task) -> Again | Failure:
 
 
 def plan_of(run: Run) -> Plan:
-    """The plan of a run. Raises OutputError, and EngineError for one that does not run."""
-    try:
-        plan = Plan(reading.data(run.plan))
-        engines.check(plan)
-    except OutputError:
-        raise
-    except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
-        raise OutputError(f"{run.plan} is no plan: {' '.join(str(error).split())}") from error
+    """The plan of a run. Raises OutputError."""
+    plan: Plan = read(run.directory, lambda: Plan(reading.data(run.plan)))
     return plan
+
+
+def code_of(run: Run) -> Mapping[str, str]:
+    """The code in a run's plan, by the names of its files. Raises OutputError."""
+    plan = plan_of(run)
+    found: Mapping[str, str] = read(run.directory, lambda: code(plan))
+    return found
 
 
 def _scenario(directory: Path, plan: Plan) -> dict[str, Pair]:

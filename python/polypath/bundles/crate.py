@@ -95,8 +95,8 @@ def described(
 
 
 def _is_described(name: str, results: Sequence[Result]) -> bool:
-    """Whether a file has a description of its own. Recorded tables are not, nor are the points of a sweep, which may be a
-    hundred thousand: the index has their hashes."""
+    """Whether a file has a description of its own. Recorded tables have none, nor have the points of a sweep, which may
+    be a hundred thousand: the index has their hashes."""
     if not name.startswith(f"{layout.RESULTS}/"):
         return True
     for each in results:

@@ -162,7 +162,7 @@ def read(directory: Path, what: Callable[[], Any]) -> Any:
         raise
     except OSError as error:
         raise OutputError(f"no result in {directory}: {error.filename or error}: {error.strerror or ''}") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise OutputError(f"no result in {directory}: {str(error).splitlines()[0]}") from error
 
 

@@ -24,7 +24,6 @@ from polypath.cli.write import require_new
 from polypath.engines import EngineError, owned
 from polypath.results import OutputError
 from polypath.results.files import write_text
-from polypath.scenario.carried import code
 from polypath.sweeps import executor
 from polypath.sweeps.point import Failure
 
@@ -127,7 +126,7 @@ def _code(results: Sequence[Result]) -> Iterator[str]:
         if again.why_not(result)[0]:
             continue
         for run in result.runs:
-            for name, text in code(again.plan_of(run)).items():
+            for name, text in again.code_of(run).items():
                 if (name, text) not in seen:
                     seen.add((name, text))
                     yield f"{result.name}: {name}"

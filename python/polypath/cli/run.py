@@ -10,14 +10,14 @@ from typing import Annotated
 
 import typer
 
-from polypath import engines, running
+from polypath import engines, labs, running
 from polypath.cli import complete, figures, jobs, of_plan, output, progress, result, sweeps
 from polypath.cli.console import err, warn
 from polypath.cli.console import out as console
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Application, AsIperf3, AsJson, Axes, Cluster, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.engines import Engine, EngineError, Options
-from polypath.results import Recording, account, folder, summary
+from polypath.results import Recording, account, folder, stored, summary
 from polypath.results.folder import Folder
 from polypath.results.summary import to_json
 
@@ -85,6 +85,8 @@ def run(
         warn("nothing runs over QUIC: there are no qlogs")
     if qlog and any(plan.has_noq for job in todo for plan in job.plans):
         warn("noq writes no qlog, and a peer's lacks what came from it")
+    if target is not None and target not in labs.names() and Path(target).is_dir():
+        _tell_of_engine(Path(target), engine)
     if as_json or as_iperf3:
         _require_one(todo, "--iperf3" if as_iperf3 else "--json")
     if cluster is not None:
@@ -123,6 +125,14 @@ def run(
     if out is not None:
         err.print(f"results in {out}", markup=False)
     return code
+
+
+def _tell_of_engine(directory: Path, engine: str) -> None:
+    """Says where a result was made by another engine than the one that is to run it again."""
+    for path, kind in stored.found(directory):
+        made = stored.engine(path, kind)
+        if made != engine and made in engines.REGISTRY:
+            warn(f"{path} was made by engine {made}, and this is {engine}; --engine {made} runs it as it was")
 
 
 def _require_one(todo: Sequence[Todo], option: str) -> None:

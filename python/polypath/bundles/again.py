@@ -13,9 +13,10 @@ import polars as pl
 
 from polypath import engines
 from polypath.bundles import layout, tables
+from polypath.bundles.errors import BundleError
 from polypath.bundles.results import Result, Run, read
 from polypath.engines import EngineError, Options
-from polypath.results import OutputError, Recording, account, folder, points, reading, summary
+from polypath.results import MetricError, OutputError, Recording, account, folder, points, reading, summary
 from polypath.results import layout as places
 from polypath.results.files import write_table
 from polypath.results.recording import AsWritten, write_scenario
@@ -143,7 +144,7 @@ def run(task: Task) -> Again | Failure:
         pairs |= _scenario(task.run.directory, plan)
         recording = _recording(task, plan)
         figures = summary(recording)
-    except (EngineError, OutputError) as error:
+    except (BundleError, EngineError, MetricError, OutputError) as error:
         return Failure(" ".join(str(error).split()))
     pairs["recording"] = Pair(task.run.manifest.recording_sha256, recording.metadata.recording_sha256)
     before = task.run.files.get(places.SUMMARY, "")
@@ -202,7 +203,8 @@ def _written(directory: Path, listed: Mapping[str, str]) -> AsWritten | None:
     if places.SCENARIO not in listed:
         return None
     inputs = [name for name in listed if name.startswith(f"{places.INPUTS}/")]
-    return AsWritten(path.read_text(encoding="utf-8"), {name: (directory / name).read_bytes() for name in inputs})
+    contents = {name: read(directory, (directory / name).read_bytes) for name in inputs}
+    return AsWritten(read(directory, lambda: path.read_text(encoding="utf-8")), contents)
 
 
 def finish(result: Result, outcome: Outcome, into: Path, unpacked: Path) -> None:

@@ -24,7 +24,7 @@ from polypath.results.files import OutputError
 _CHUNK: Final = 1 << 20
 #: More files than a sweep of 100,000 points has with all tables.
 _MOST_FILES: Final = 3_000_000
-_MOST_INDEX_BYTES: Final = 500_000_000
+_MOST_INDEX_BYTES: Final = 300_000_000
 _LONGEST_NAME: Final = 1000
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})

@@ -21,7 +21,7 @@ from polypath.cli.console import err, out, printable, table, warn
 from polypath.cli.errors import DONE, MISSED, InputError
 from polypath.cli.options import Jobs
 from polypath.cli.write import require_new
-from polypath.engines import EngineError, owned
+from polypath.engines import owned
 from polypath.results import OutputError
 from polypath.results.files import write_text
 from polypath.sweeps import executor
@@ -107,7 +107,7 @@ def _unpacked(bundle: Path, place: Path, trust: bool) -> Mapping[str, Any]:
             results = again.of_index(index, inner / layout.UNPACKED)
             _tell_of_versions(bundle, results)
             _require_trust(bundle, list(_code(results)), trust)
-        except (OutputError, EngineError) as error:
+        except (OutputError, bundles.BundleError) as error:
             raise InputError(f"{bundle}: {str(error).replace(f'{inner / layout.UNPACKED}/', '')}") from error
         inner.replace(place)
     return index

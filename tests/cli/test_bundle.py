@@ -14,7 +14,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from polypath import engines
+import polypath as package
+from polypath import bundles, engines
 from polypath.bundles.unpacking import is_safe
 from polypath.engines import EngineError
 
@@ -58,32 +59,36 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Path:
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "last.py").write_text(SCHEDULER)
-    (tmp_path / "own" / "a.trace").write_text("2\n4\n5\n")
-    file = tmp_path / "own" / "small.toml"
-    file.write_text(SCENARIO)
-    return file
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run, a sweep and their bundle, and without the files that they were made of."""
+    folder = tmp_path_factory.mktemp("made")
+    own = folder / "own"
+    own.mkdir()
+    (own / "last.py").write_text(SCHEDULER)
+    (own / "a.trace").write_text("2\n4\n5\n")
+    (own / "small.toml").write_text(SCENARIO)
+    package.run(own / "small.toml", out=folder / "one")
+    axes = {"link.b.delay": ["20 ms", "40 ms"]}
+    package.sweep(own / "small.toml", axes, seeds=2, jobs=1, out=folder / "swept")
+    shutil.rmtree(own)
+    about = bundles.About("paper", authors=["A. Author"])
+    bundles.pack([folder / "one", folder / "swept"], folder / "paper.zip", about, light=False)
+    return folder
 
 
 @pytest.fixture
-def results(polypath: Any, own: Path) -> tuple[str, str]:
-    """A run and a sweep, without the files that they were made of."""
-    assert polypath("run", own, "--out", "one").code == 0
-    assert polypath("run", own, "--vary", "link.b.delay=20 ms,40 ms", "--vary", "seeds=2", "--out", "swept").code == 0
-    shutil.rmtree(own.parent)
+def results(made: Path, tmp_path: Path) -> tuple[str, str]:
+    """A run and a sweep."""
+    for name in ("one", "swept"):
+        shutil.copytree(made / name, tmp_path / name)
     return "one", "swept"
 
 
 @pytest.fixture
-def paper(polypath: Any, results: tuple[str, str], tmp_path: Path) -> Path:
-    """A bundle whose results are gone."""
-    assert polypath("bundle", *results, "--out", "paper.zip", "--author", "A. Author").code == 0
-    for each in results:
-        shutil.rmtree(each)
-    return tmp_path / "paper.zip"
+def paper(made: Path, tmp_path: Path) -> Path:
+    """A bundle of both, without them."""
+    return Path(shutil.copy(made / "paper.zip", tmp_path / "paper.zip"))
 
 
 Change = Callable[[dict[str, bytes]], None]
@@ -279,7 +284,7 @@ def test_an_altered_bundle_is_one_line(polypath: Any, paper: Path, change: Chang
     made = altered(paper, change, listed=listed)
     ran = polypath("rerun", made, "--trust")
     assert (ran.code, ran.out, ran.err) == (2, "", f"polypath: {made}{said}\n")
-    assert sorted(path.name for path in Path().iterdir()) == ["altered.zip", "paper.zip", "state"]
+    assert sorted(path.name for path in Path().iterdir()) == ["altered.zip", "paper.zip"]
 
 
 @pytest.mark.parametrize(
@@ -413,3 +418,23 @@ def test_the_date_is_that_of_the_build_where_there_is_one(
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
     refused = polypath("bundle", "one", "--out", "y.zip")
     assert refused.err == "polypath: SOURCE_DATE_EPOCH is a number of seconds, not 'soon'\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "said"),
+    [
+        ("results/one/manifest.json", "recording_sha256", 1.5, "manifest.json cannot be read"),
+        ("results/one/manifest.json", "versions", [], "manifest.json cannot be read"),
+        ("results/one/manifest.json", "files", {"../x": "0" * 64}, "holds a result that does not list its files"),
+        ("results/one/plan.json", "nodes", None, "one: no recording: not a plan"),
+        ("results/swept/sweep.json", "points", None, "no result in results/swept"),
+        ("results/swept/sweep.json", "axes", [{"name": "x"}], "has no 'labels' where one belongs"),
+    ],
+)
+def test_an_index_with_something_else_in_it_is_one_line(
+    polypath: Any, paper: Path, name: str, key: str, value: object, said: str
+) -> None:
+    ran = polypath("rerun", altered(paper, changed(name, key, value), listed=True), "--trust")
+    assert ran.code in (1, 2)
+    assert said in ran.out + ran.err
+    assert "internal error" not in ran.err

@@ -208,9 +208,15 @@ def _written(directory: Path, listed: Mapping[str, str]) -> AsWritten | None:
 
 
 def finish(result: Result, outcome: Outcome, into: Path, unpacked: Path) -> None:
-    """Writes the tables of a sweep that ran again, and compares those of the bundle with the new ones."""
-    if not outcome.rows:
-        return
+    """Writes the tables of a sweep that ran again, and compares those of the bundle with the new ones.
+
+    Raises OutputError, also for a bundle's index of a sweep that does not fit its points.
+    """
+    if outcome.rows:
+        read(result.directory, lambda: _finish(result, outcome, into, unpacked))
+
+
+def _finish(result: Result, outcome: Outcome, into: Path, unpacked: Path) -> None:
     if result.is_run:
         made = into / result.name
         found = tables.of_run(_data(made, places.SUMMARY), _data(made, places.PLAN))

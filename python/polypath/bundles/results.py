@@ -29,6 +29,10 @@ class Run:
     def manifest(self) -> Metadata:
         """Raises OutputError where there is none that can be read."""
         found: Metadata = read(self.directory, lambda: Metadata.from_data(_data(self.directory, layout.MANIFEST)))
+        texts: list[Any] = [found.scenario, found.plan_sha256, found.recording_sha256, found.engine]
+        texts += found.versions.values() if isinstance(found.versions, dict) else [None]
+        if not all(isinstance(each, str) for each in texts):
+            raise OutputError(f"no result in {self.directory}: {layout.MANIFEST} cannot be read")
         return found
 
     @cached_property
@@ -88,6 +92,10 @@ class Result:
         """The run, or each point that has a result. Raises OutputError."""
         if self.is_run:
             return [Run(self.directory, ".")]
+        runs: Sequence[Run] = read(self.directory, self._points)
+        return runs
+
+    def _points(self) -> list[Run]:
         done = [each for each in self.index["points"] if each["state"] == "done"]
         return [Run(stored.point(self.directory, each["folder"]), each["folder"]) for each in done]
 

@@ -160,8 +160,8 @@ class _Search:
             buffer = round(AMPLE_TIMES * row["rule_of_thumb_bytes"])
 
     def halves(self, ample: Trial, fraction: float) -> list[Trial]:
-        """The ample buffer, its half and so on, until a few in a row are too small. Smaller ones do worse still: at most
-        a window's worth of data leaves in each round-trip time."""
+        """The ample buffer, its half and so on, until a few in a row are too small. Smaller ones do worse: at most a
+        window's worth of data leaves in each round-trip time."""
         tried = [ample]
         while (size := tried[-1].buffer_bytes // 2) >= LEAST_BYTES:
             sizes = [size >> step for step in range(_AT_A_TIME)]

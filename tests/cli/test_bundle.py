@@ -153,8 +153,13 @@ def test_the_same_results_give_the_same_bytes(polypath: Any, results: tuple[str,
 
 def test_it_describes_itself_as_an_ro_crate(polypath: Any, results: tuple[str, str]) -> None:
     Path("figure.pdf").write_bytes(b"%PDF")
+    Path("drawn").mkdir()
+    for name in ("a.png", ".hidden"):
+        (Path("drawn") / name).touch()
     options = ("--name", "A title", "--license", "https://creativecommons.org/licenses/by/4.0/", "--date", "2026-11-30")
-    assert polypath("bundle", *results, "--out", "paper.zip", "--add", "figure.pdf", *options).code == 0
+    assert (
+        polypath("bundle", *results, "--out", "paper.zip", "--add", "figure.pdf", "--add", "drawn", *options).code == 0
+    )
     with zipfile.ZipFile("paper.zip") as archive:
         assert archive.testzip() is None
         assert {each.date_time for each in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
@@ -182,6 +187,7 @@ def test_it_describes_itself_as_an_ro_crate(polypath: Any, results: tuple[str, s
         assert each["sha256"] == hashlib.sha256(files[unquote(each["@id"])]).hexdigest()
     index = json.loads(files["bundle.json"])["files"]
     assert index.keys() == files.keys() - {"bundle.json"}
+    assert [name for name in index if name.startswith("added/")] == ["added/drawn/a.png", "added/figure.pdf"]
     assert all(hashlib.sha256(files[name]).hexdigest() == digest for name, digest in index.items())
     assert "polypath rerun paper.zip" in files["README.md"].decode()
     assert files["tables/one/connections.csv"].decode().splitlines()[1].startswith("fetch,fetch,mptcp,")
@@ -388,6 +394,17 @@ def test_results_that_are_not_whole_are_refused(polypath: Any, results: tuple[st
     for name, said in cases.items():
         refused = polypath("bundle", name, "--out", "x.zip")
         assert (refused.code, refused.err) == (2, f"polypath: {said}\n")
+    refused = polypath("bundle", "one", "--out", "x.zip", "--add", "nothing")
+    assert refused.err == "polypath: nothing is neither a file nor a folder, so it cannot be added\n"
+    Path("a").touch()
+    for name, said in (
+        ("a:b", "a file cannot be named 'added/a:b' in a bundle; rename it"),
+        ("A", "two files have .."),
+    ):
+        Path(name).touch()
+        refused = polypath("bundle", "one", "--out", "x.zip", "--add", name, "--add", name.lower())
+        assert refused.code == 2
+        assert refused.err.startswith(f"polypath: {said.removesuffix('..')}")
     shutil.copytree("one", "other/one")
     refused = polypath("bundle", "one", "other/one", "--out", "x.zip")
     assert refused.err == "polypath: other/one and one have the same name, which a bundle keeps; rename one\n"

@@ -19,6 +19,7 @@ from polypath import _core
 from polypath.bundles import crate, layout, readme, tables
 from polypath.bundles.errors import BundleError
 from polypath.bundles.results import Result, named, read
+from polypath.bundles.unpacking import is_safe
 from polypath.results import reading, stored
 from polypath.results.files import OutputError, replacing
 
@@ -67,13 +68,17 @@ class _Contents:
 
     files: dict[str, Path | bytes] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
+    _taken: set[str] = field(default_factory=set)
 
     def add(self, name: str, content: bytes) -> None:
         self.take(name, content, hashlib.sha256(content).hexdigest())
 
     def take(self, name: str, content: Path | bytes, digest: str) -> None:
-        if name in self.files:
+        if not is_safe(name):
+            raise BundleError(f"a file cannot be named {name!r} in a bundle; rename it")
+        if name.casefold() in self._taken:
             raise BundleError(f"two files have the name {name} in the bundle; rename one")
+        self._taken.add(name.casefold())
         self.files[name], self.digests[name] = content, digest
 
 
@@ -89,8 +94,8 @@ def pack(directories: Sequence[Path], out: Path, about: About, *, added: Sequenc
     for result in results:
         _take(result, contents, light)
     for file in added:
-        content = read(file.parent, file.read_bytes)
-        contents.add(f"{layout.ADDED}/{file.name}", content)
+        for name, path in _of_added(file):
+            contents.add(f"{layout.ADDED}/{name}", path.read_bytes())
     _add_about(results, out.name, about, contents)
     _write(contents, out)
     return Packed(
@@ -110,6 +115,20 @@ def _take(result: Result, contents: _Contents, light: bool) -> None:
         contents.add(f"{place}/{name}", read(path.parent, path.read_bytes))
     for name, content in _tables(result):
         contents.add(f"{layout.TABLES}/{result.name}/{name}", content)
+
+
+def _of_added(path: Path) -> Iterator[tuple[str, Path]]:
+    """A file, or those of a folder, but for hidden ones. Raises BundleError where there is neither."""
+    if path.is_file():
+        yield path.name, path
+    elif path.is_dir():
+        base = path.resolve()
+        for each in sorted(base.rglob("*")):
+            below = each.relative_to(base.parent)
+            if each.is_file() and not any(part.startswith(".") for part in below.parts):
+                yield str(below), each
+    else:
+        raise BundleError(f"{path} is neither a file nor a folder, so it cannot be added")
 
 
 def _tables(result: Result) -> Iterator[tuple[str, bytes]]:

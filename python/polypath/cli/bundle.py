@@ -42,7 +42,8 @@ def bundle(
         typer.Option(metavar="YYYY-MM-DD", help="Date of publication. Default: the day of the newest result."),
     ] = None,
     add: Annotated[
-        list[Path] | None, typer.Option("--add", metavar="FILE", help="A further file, e.g. a figure (repeatable).")
+        list[Path] | None,
+        typer.Option("--add", metavar="FILE|DIR", help="A further file, or a folder of figures (repeatable)."),
     ] = None,
     light: Annotated[
         bool, typer.Option("--light", help="Leave out recorded tables, captures and qlogs, which a rerun makes again.")

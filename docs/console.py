@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
     "README.md",
     "docs/bridges.md",
+    "docs/bundles.md",
     "docs/capture.md",
     "docs/comparing.md",
     "docs/cookbook.md",

@@ -40,8 +40,10 @@ PYTHON = {
     "sweeps": {"engines", "errors", "notebook", "progress", "results", "scenario", "units"},
     "what_if": {"results", "scenario", "sweeps"},
     "notebook": {"_core", "plots", "report", "results", "scenario", "sweeps"},
+    "bundles": {"_core", "engines", "errors", "results", "scenario", "sweeps"},
     "cli": {
         "_core",
+        "bundles",
         "capture",
         "engines",
         "errors",

@@ -16,9 +16,9 @@ from polypath.results.across import across as over_networks
 from polypath.results.along import along as along_properties
 from polypath.results.errors import UnknownName
 from polypath.results.points import MEASURES, SEED, short, telling
-from polypath.results.recording import AsWritten
+from polypath.results.recording import Written
 from polypath.results.stored import StoredSweep
-from polypath.running import Kept, named
+from polypath.running import Kept, named, of_plan
 from polypath.running import run as run_into
 from polypath.scenario import Plan, Scenario, ScenarioError
 from polypath.sweeps import Progress as PointProgress
@@ -69,6 +69,7 @@ def run(
     else:
         name, scenario, inputs = found(target)
         plan = scenario.plan(seed)
+        scenario = of_plan(scenario, plan)
     with of_run(name) as bar:
         shown = progress or bar
         if out is not None:
@@ -271,5 +272,5 @@ def _measure(name: str) -> str:
     return known[name]
 
 
-def _save(recording: Recording, scenario_toml: str, held: folder.Folder, staged: Path) -> None:
-    named(recording, recording.metadata.scenario, AsWritten(scenario_toml)).commit(held, staged)
+def _save(recording: Recording, scenario: Written | None, held: folder.Folder, staged: Path) -> None:
+    named(recording, recording.metadata.scenario, scenario).commit(held, staged)

@@ -30,6 +30,8 @@ def run(
     name: str, plan: Plan, scenario: Scenario | None, engine: Engine, kept: Kept, held: Folder, progress: Progress
 ) -> Recording:
     """Runs a plan and commits its result to a folder. Raises EngineError and OutputError."""
+    # read before the run, which takes longer than to change a file
+    frozen = None if scenario is None else of_plan(scenario, plan).stored()
     staged = held.stage()
     options = Options(
         kept.captures,
@@ -39,9 +41,15 @@ def run(
         staged / layout.PROGRAMS if plan.view.get("programs") else None,
         account=account.is_read(plan.view) if kept.account is None else kept.account,
     )
-    recording = named(engine.run(plan, options, progress), name, scenario)
+    recording = named(engine.run(plan, options, progress), name, frozen)
     recording.commit(held, staged)
-    return recording
+    return named(recording, name, scenario)
+
+
+def of_plan(scenario: Scenario, plan: Plan) -> Scenario:
+    """The scenario with the seed of its plan, which a command may have given."""
+    seed = int(plan.view["seed"])
+    return scenario if scenario.seed == seed else scenario.model_copy(update={"seed": seed})
 
 
 def named(recording: Recording, name: str, scenario: Written | None) -> Recording:

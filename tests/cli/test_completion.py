@@ -51,6 +51,14 @@ def test_labs_and_scenario_files(tmp_path: Path) -> None:
     assert [name for name in asked("bash", "polypath show agg", tmp_path) if name] == ["aggregation"]
 
 
+def test_results_and_bundles(tmp_path: Path) -> None:
+    for name in ("paper.zip", "paper.toml"):
+        (tmp_path / name).touch()
+    (tmp_path / "papers").mkdir()
+    assert [name for name in asked("bash", "polypath rerun pap", tmp_path) if name] == ["paper.zip", "papers/"]
+    assert [name for name in asked("bash", "polypath bundle pap", tmp_path) if name] == ["papers/"]
+
+
 def test_words_of_options() -> None:
     assert [name for name in asked("bash", "polypath new --transport mp") if name] == ["mptcp", "mpquic"]
     assert [name for name in asked("bash", "polypath run --engine s") if name] == ["sim"]

@@ -218,7 +218,9 @@ def test_a_sweep_that_loops_in_python_ends_and_keeps_what_is_done(home: Path, nu
     _told, *said = err.splitlines()
     assert said == ["2 of 3 points are done; the same command goes on from there", word]
     assert sorted(path.name for path in (home / "out").iterdir()) == [
+        "inputs",
         "points.jsonl",
+        "scenario.toml",
         "seed=2",
         "seed=4",
         "sweep.json",

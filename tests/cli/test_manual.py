@@ -40,7 +40,7 @@ def test_groff_shows_it_without_a_warning(polypath: Any, tmp_path: Path) -> None
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     words = " ".join(ran.stdout.split())
-    assert "polypath run [OPTIONS] [LAB|SCENARIO.toml]" in words
+    assert "polypath run [OPTIONS] [LAB|SCENARIO.toml|PLAN.json|DIR]" in words
     assert "--set PATH=VALUE Change the scenario, e.g. --set 'link.path0.rate=10 Mbps'." in words
     assert polypath("manual", "--out", file).code == 0  # the same page again
     file.write_text("mine")

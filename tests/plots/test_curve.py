@@ -231,3 +231,18 @@ def test_files_by_measure(tmp_path: Path) -> None:
     first = saved[0].with_suffix(".svg")
     for _ in range(2):
         assert sweeps.save_all(result, result.load, tmp_path, ["curve-goodput"], "svg") == [first]
+
+
+@pytest.mark.parametrize("width", [3.3, 2.5])
+def test_a_narrow_figure_leaves_the_panel_its_room(width: float) -> None:
+    schedulers = Axis("application.fetch.client_stack.scheduler", ("default", "roundrobin", "blest", "redundant"))
+    figure = draw_curves(swept(BUFFER, schedulers), "goodput_mbps", plots.Look(size=(width, 2.4)))
+    assert figure is not None
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    box = legend.get_window_extent().transformed(figure.transFigure.inverted())
+    assert box.width <= 1
+    assert box.height <= 0.3
+    assert legend.get_title().get_text() == "scheduler"
+    assert figure.axes[0].get_position().width > 0.6
+    assert figure.axes[0].get_position().height > 0.3

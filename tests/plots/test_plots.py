@@ -16,7 +16,7 @@ from tests.conftest import sack_blocks
 from polypath import plots
 from polypath.plots import REGISTRY, USUAL, Look, save, save_all
 from polypath.plots.style import colour, shade, style
-from polypath.results import MetricError, OutputError, Recording, UnknownName, schema
+from polypath.results import MetricError, OutputError, Recording, UnknownName, metrics, schema
 
 SECOND = 1_000_000_000
 
@@ -387,7 +387,7 @@ def test_sequence_colours_by_path_and_marks_what_is_sent_again(recording: Record
     assert numbers(first.get_offsets()) == [[1.05, 0.0], [1.09, 0.0014]]
     assert [to_hex(tint) for tint in numbers(first.get_facecolor())] == [colour(0).lower(), colour(1).lower()]
     assert numbers(again.get_offsets()) == [pytest.approx([1.2, 0.0014])]
-    assert legends(whole) == ["delivered in order", "path0", "path1, backup", "reinjection"]
+    assert legends(whole) == ["delivered in order, sampled", "path0", "path1, backup", "reinjection"]
     line = whole.lines[0]
     assert numbers(line.get_ydata())[-1] == 3.0
 
@@ -674,3 +674,31 @@ def test_an_unknown_plot(recording: Recording, tmp_path: Path) -> None:
         save("rat", recording, tmp_path / "rat.png")
     with pytest.raises(UnknownName, match="unknown format of figures 'gif'; there is png, svg, pdf"):
         save("rate", recording, tmp_path / "rate.gif")
+
+
+def test_what_was_delivered_is_as_exact_as_the_acks(recording: Recording) -> None:
+    """Of Multipath TCP the data ACKs say it, whichever subflow carries them, and a DATA_FIN counts as a byte."""
+    (plain,) = drawn("sequence", recording).axes
+    assert legends(plain)[0] == "delivered in order, sampled"
+    of = metrics.connection(recording, "iperf")
+    back = [
+        (time, of.id, of.receiver, subflow, 0, 1, None, 0, "ack")
+        for time, subflow in ((1_070_000_000, 0), (1_080_000_000, 1), (1_090_000_000, 0))
+    ]
+    names = list(schema.TABLES["segments"])
+    acks = pl.DataFrame(back, schema=dict(schema.TABLES["segments"]), orient="row").select(names)
+    segments = pl.concat([recording.table("segments"), acks])
+    first = recording.table("segments").height
+    empty = schema.empty("headers")
+    rows = [
+        {"segment": first + number, "data_ack": total, "data_fin": False, "flags": "ACK", "options": ""}
+        for number, total in enumerate((1400, 1000, 10**9))
+    ]
+    headers = pl.concat([empty, pl.DataFrame(rows, schema_overrides=dict(empty.schema))], how="diagonal")
+    told = replace(recording, tables={**recording.tables, "segments": segments, "headers": headers})
+    (exact,) = drawn("sequence", told).axes
+    assert legends(exact)[0] == "delivered in order"
+    line = exact.lines[0]
+    heights = dict(zip(numbers(line.get_xdata()), numbers(line.get_ydata()), strict=True))
+    assert (heights[1.07], heights[1.08]) == (0.0014, 0.0014)
+    assert max(heights.values()) == numbers(plain.lines[0].get_ydata())[-1]

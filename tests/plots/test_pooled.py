@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from polypath.plots.pooled import draw_completions, draw_delays, drawn_axes
+from polypath.plots.style import Look
 from polypath.results import Recording, metrics
 from polypath.results.points import Axis
 
@@ -118,3 +119,15 @@ def test_places_that_lack_runs_are_of_fewer_seeds(recording: Recording) -> None:
     (asking, *_) = [of for of in metrics.connections(recording) if metrics.delays(recording, of)]
     sent = len(metrics.delays(recording, asking))
     assert panel.get_title(loc="right") == f"{sent} to {2 * sent} requests each, of 1 to 2 seeds"
+
+
+def test_a_narrow_figure_has_its_legend_below(recording: Recording) -> None:
+    places: dict[tuple[str, ...], Recording] = {
+        (name,): slower(recording, factor) for factor, name in enumerate(SCHEDULER.labels, 1)
+    }
+    figure = draw_delays("phone", (SCHEDULER,), places, Look(size=(3.3, 2.4)))
+    assert figure is not None
+    figure.canvas.draw()
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["default", "redundant"]
+    assert [axes.get_legend() for axes in figure.axes] == [None] * len(figure.axes)
+    assert figure.axes[0].get_position().width > 0.6

@@ -58,7 +58,7 @@ def test_the_answer_is_enough_and_a_little_less_is_not(sizing: buffers.Sizing) -
     enough, less = search.run([size, round(size * 0.95)])
     assert ample == sizing.ample
     assert enough == sizing.smallest
-    assert enough.goodput_mbps >= 0.95 * ample.goodput_mbps > less.goodput_mbps
+    assert enough.goodput_mbps >= 0.95 * sizing.best.goodput_mbps > less.goodput_mbps
 
 
 def test_halves_lose_what_a_window_a_round_trip_loses(sizing: buffers.Sizing) -> None:
@@ -136,7 +136,7 @@ def test_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0] == "path: receive buffer of the client for 'download', 1 subflow"
     assert lines[2].startswith("64 MB ample ")
     assert lines[3].startswith("250 kB rule of thumb, 2 x 10 Mbps x 100 ms RTT (RFC 6182 section 5.3) ")
-    assert " smallest with 0.5 of that " in lines[4]
+    assert " smallest with 0.5 of the best " in lines[4]
 
 
 def test_where_the_least_buffer_is_enough_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,4 +145,36 @@ def test_where_the_least_buffer_is_enough_it_says_so(tmp_path: Path, capsys: pyt
         PATH.replace('"20 s"', '"5 s"').replace('kind = "bulk"', 'kind = "stream"\nrate = "8 kbps"\nblock = "100 B"')
     )
     assert size_buffers.size_buffers(str(path), parallel=1) == 0
-    assert "smallest that the search tries, still with 0.95 of that" in " ".join(capsys.readouterr().out.split())
+    assert "smallest that the search tries, still with 0.95 of the best" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_buffer_that_fills_a_long_queue_is_not_the_measure() -> None:
+    """The window that a large buffer opens waits in a queue of 1000 packets, and is lost there at once."""
+    scenario = Scenario.parse(
+        """
+duration = "20 s"
+defaults = { path_manager = "fullmesh" }
+[host.client]
+[host.server]
+[link.wifi]
+ends = ["client", "server"]
+rate = "30 Mbps"
+delay = "10 ms"
+queue = "100 packets"
+[link.lte]
+ends = ["client", "server"]
+rate = "20 Mbps"
+delay = "40 ms"
+queue = "1000 packets"
+[[application]]
+kind = "fetch"
+transport = "mptcp"
+size = "20 MB"
+""",
+        "x",
+    )
+    found = buffers.size(scenario, jobs=1)
+    assert found.best.goodput_mbps > 1.05 * found.ample.goodput_mbps
+    assert found.smallest.goodput_mbps >= 0.95 * found.best.goodput_mbps
+    assert found.smallest.buffer_bytes < found.rule_of_thumb.buffer_bytes
+    assert all(trial.goodput_mbps < 0.95 * found.best.goodput_mbps for trial in found.below)

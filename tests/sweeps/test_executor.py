@@ -8,6 +8,7 @@ import pickle
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -204,3 +205,13 @@ def test_a_plan_travels_as_its_json(plain: str) -> None:
     assert plan.view["name"] == "small"
     assert len(pickle.dumps(plan)) == size
     assert pickle.loads(pickle.dumps(plan)) == plan
+
+
+def test_loky_does_not_warn_users_of_workers_that_it_replaces() -> None:
+    said = "A worker stopped while some jobs were given to the executor. This can be caused by .."
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("default")
+        assert dict(executor.Local(1).map(math.sqrt, [4.0])) == {0: 2.0}
+        warnings.warn_explicit(said, UserWarning, "process_executor.py", 1, module="loky.process_executor")
+        warnings.warn_explicit("something else", UserWarning, "process_executor.py", 1, module="loky.process_executor")
+    assert [str(each.message) for each in heard] == ["something else"]

@@ -168,3 +168,17 @@ def test_an_axis_has_no_name_of_a_column(plain: str, name: str) -> None:
     scenario = Scenario.parse(f'{plain}\n[vary.{name}]\na = {{}}\nb = {{ "link.path0.loss" = "1 %" }}', "small.toml")
     with pytest.raises(ScenarioError, match=f"axis '{name}' has the name of a column of the results"):
         points(scenario)
+
+
+def test_a_table_is_filled_and_its_files_are_beside_the_scenario(plain: str, tmp_path: Path) -> None:
+    (tmp_path / "points.csv").write_text("name,file\nslow,slow.trace\nfast,fast.trace\n")
+    for name, text in (("slow", "10\n"), ("fast", "5\n")):
+        (tmp_path / f"{name}.trace").write_text(text)
+    axis = '[vary.point]\ncsv = "points.csv"\nset = { "link.path0.rate" = { trace = "{file}" } }\n'
+    file = tmp_path / "small.toml"
+    file.write_text(f"{plain}\n{axis}")
+    found = points(Scenario.load(file))
+    traces = [point.plan.data["links"][0]["forward"]["trace"] for point in found]
+    assert traces == [{"name": "slow.trace", "gaps_ms": [[10, 1]]}, {"name": "fast.trace", "gaps_ms": [[5, 1]]}]
+    said = changed(file, '{ trace = "{file}" }', "\"{ trace = '{file}' }\"")
+    assert said.endswith('is a text, not a table; write it without quotes around it, as { trace = "{file}" }')

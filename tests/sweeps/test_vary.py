@@ -260,3 +260,36 @@ def test_an_application_of_an_axis_is_known_with_the_modules_beside_it(plain: st
     (tmp_path / "scenario.toml").write_text(f'{text}[vary]\n"controller.app" = ["one.py", "two.py"]\n')
     scenario = Scenario.load(tmp_path / "scenario.toml")
     assert set(scenario.scripts()) == {tmp_path / name for name in ("one.py", "helper.py", "two.py")}
+
+
+def test_a_table_in_quotes_is_said_to_be_a_text(plain: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        parsed(plain, '"link.path0.rate" = [\'{ trace = "a.trace" }\']')
+    said = "is a text, not a table; write the table as TOML, without quotes around it"
+    assert str(caught.value).endswith(said)
+
+
+def test_a_point_of_a_class_has_a_folder_of_its_name(plain: str, tmp_path: Path) -> None:
+    source = "class First:\n    def select(self, view):\n        return 0\n"
+    (tmp_path / "more").mkdir()
+    for name in ("first.py", "more/first.py"):
+        (tmp_path / name).write_text(source + f"# {name}\n")
+    text = f'{plain}\n[vary]\n"defaults.scheduler" = ["default", "first.py:First"]\n'
+    (tmp_path / "scenario.toml").write_text(text)
+    scenario = Scenario.load(tmp_path / "scenario.toml")
+    assert [point.folder for point in points(scenario)] == ["scheduler=default", "scheduler=First"]
+    (tmp_path / "scenario.toml").write_text(text.replace('"default"', '"more/first.py:First"'))
+    folders = [point.folder for point in points(Scenario.load(tmp_path / "scenario.toml"))]
+    assert len(set(folders)) == 2
+    assert all(name.startswith("scheduler=First-") for name in folders)
+
+
+def test_a_named_axis_may_have_the_name_of_an_algorithms_key(plain: str, tmp_path: Path) -> None:
+    (tmp_path / "first.py").write_text("class First:\n    def select(self, view):\n        return 0\n")
+    table = '"defaults.scheduler" = { own = { "defaults.scheduler" = "first.py:First" }, rows = {} }'
+    (tmp_path / "scenario.toml").write_text(f"{plain}\n[vary]\n{table}\nseeds = 2\n")
+    scenario = Scenario.load(tmp_path / "scenario.toml")
+    assert scenario.scripts() == [tmp_path / "first.py"]
+    again = Scenario.parse(scenario.to_toml(), "again.toml")
+    assert labels(again) == labels(scenario) == {"defaults.scheduler": ["own", "rows"], "seed": ["1", "2"]}
+    assert list(labels(again)) == list(labels(scenario))

@@ -75,6 +75,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "import": Command("import_", "Convert minitopo files, a topology of Mininet, or a plan to a scenario."),
     "export": Command("export", "Write a result in the format of another tool."),
+    "bundle": Command("bundle", "Write results, and all that made them, into one file that another person runs again."),
+    "rerun": Command("rerun", "Run what a bundle holds again, and say hash by hash what came out the same."),
     "completion": Command(
         "completion", "Print the script that lets bash, zsh or fish complete commands, options and names."
     ),

@@ -7,7 +7,7 @@ time. There is no prompt, and nothing else is written.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from os.path import relpath
@@ -72,6 +72,14 @@ class Brought:
 
     def _short(self, path: Path) -> str:
         return str(path.resolve()) if path in self.outside else relpath(path, self.path.parent)
+
+
+def tell_of(path: Path, code: Mapping[str, str]) -> None:
+    """Says before a run which code a plan brings along, by its names and contents."""
+    digests = {hashlib.sha256(text.encode()).hexdigest() for text in code.values()}
+    if code and not digests <= (seen := _seen()):
+        _say(f"{path} runs code with your rights: {_listed(list(code))}")
+        _remember(sorted(digests - seen))
 
 
 def _say(line: str) -> None:

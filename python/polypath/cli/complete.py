@@ -28,6 +28,16 @@ def _named(incomplete: str) -> list[str]:
     return [name for name in known.names() if name.startswith(incomplete)]
 
 
+def folders(incomplete: str) -> list[str]:
+    """Names of folders."""
+    return [each for each in _files(incomplete, "/") if each.endswith("/")]
+
+
+def bundles(incomplete: str) -> list[str]:
+    """Names of folders and zip files."""
+    return _files(incomplete, ".zip")
+
+
 def engines(incomplete: str) -> list[str]:
     """Names of engines."""
     from polypath import engines as known

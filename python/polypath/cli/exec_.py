@@ -95,7 +95,7 @@ def exec_(
         recording = chosen.run(plan, Options(pcap.value, captures, programs=kept, output=passed_on), callback)
         recording = replace(recording, metadata=replace(recording.metadata, scenario=name))
         if held is not None and staged is not None:
-            output.save(recording, scenario.to_toml(), held, staged)
+            output.save(recording, scenario, held, staged)
     return _end(recording, exact)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from polypath.cli.brought import Brought
 from polypath.cli.errors import InputError
 from polypath.engines import EngineError, ScriptFailed, Unplayable
 from polypath.labs.lab import SCENARIO
-from polypath.results import Metadata, Recording
-from polypath.scenario import Plan, Scenario
+from polypath.results import Metadata, Recording, folder, layout, stored
+from polypath.scenario import Plan, Scenario, ScenarioError
 from polypath.scenario.settings import overrides
 from polypath.scenario.vary import SEED, SEEDS
 from polypath.sweeps import Point, points
@@ -41,6 +41,11 @@ class Job:
     def varies(self) -> bool:
         """Whether it is a sweep."""
         return bool(self.scenario.vary)
+
+    @property
+    def plans(self) -> Iterator[Plan]:
+        """The plan of each point."""
+        return (point.plan for point in self.points)
 
     @property
     def plan(self) -> Plan:
@@ -186,6 +191,30 @@ def of_file(
     return [replace(job, brought=Brought.of(path, written, job.scenario))]
 
 
+def _of_path(
+    path: Path, settings: Sequence[str], seed: int | None, axes: Sequence[str], *, alone: bool, later: bool
+) -> list[Job]:
+    """A scenario file, or that of a stored result by its folder."""
+    if not path.is_dir():
+        return of_file(path, settings, seed, axes, alone=alone, later=later)
+    found = [each for each, _ in stored.found(path)]
+    if not found:
+        raise InputError(f"{path} is a folder with neither a lab.toml nor results; name a scenario file")
+    if found != [path]:
+        raise InputError(f"{path} has several results; name one: {', '.join(map(str, found))}")
+    file = folder.located(path, layout.SCENARIO)
+    plan = folder.located(path, layout.PLAN)
+    if not file.exists():
+        remedy = f"polypath run {plan} runs its plan" if plan.exists() else "name the folder of one of its points"
+        raise InputError(f"{path} has no {layout.SCENARIO}; {remedy}")
+    try:
+        return of_file(file, settings, seed, axes, alone=alone, later=later)
+    except ScenarioError as error:
+        if not plan.exists() or settings or axes or not error.message.endswith("no such file"):
+            raise
+        raise InputError(f"{error}; polypath run {plan} runs without it") from error
+
+
 def of_minitopo(
     topo: Path, xp: Path, settings: Sequence[str], seed: int | None, axes: Sequence[str] = ()
 ) -> tuple[list[Job], list[str]]:
@@ -218,11 +247,10 @@ def of_target(
     _require_apart(settings, axes)
     path = Path(target)
     lab = labs.find(target)
-    is_file = path.is_file() or path.suffix == ".toml" or (path.name != target and not path.is_dir())
-    if lab is None and is_file:
+    if lab is None and (path.exists() or path.suffix == ".toml" or path.name != target):
         if chosen:
             raise InputError("--run chooses among a lab's runs; a scenario file is one run")
-        found = of_file(path, settings, seed, axes, alone=alone, later=later)
+        found = _of_path(path, settings, seed, axes, alone=alone, later=later)
     else:
         found = of_lab(lab or labs.get(target), chosen, settings, seed, axes, alone=alone, later=later)
     if not dry:

@@ -12,15 +12,14 @@ from polypath.cli.console import warn
 from polypath.cli.figures import Drawing
 from polypath.results import OutputError, Recording, layout
 from polypath.results.folder import Folder
-from polypath.results.recording import AsWritten
+from polypath.results.recording import Written
 
 
-def save(recording: Recording, scenario_toml: str | None, held: Folder, staged: Path) -> None:
+def save(recording: Recording, scenario: Written | None, held: Folder, staged: Path) -> None:
     """Writes everything that `polypath run --out` leaves but figures; captures are in `staged`. Raises OutputError.
 
     What was captured has no scenario.
     """
-    scenario = None if scenario_toml is None else AsWritten(scenario_toml)
     replace(recording, scenario=scenario).commit(held, staged)
 
 

@@ -10,16 +10,19 @@ from typing import Annotated
 
 import typer
 
-from polypath import engines, running
-from polypath.cli import complete, figures, jobs, output, progress, result, sweeps
+from polypath import engines, labs, running
+from polypath.cli import complete, figures, jobs, of_plan, output, progress, result, sweeps
 from polypath.cli.console import err, warn
 from polypath.cli.console import out as console
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Application, AsIperf3, AsJson, Axes, Cluster, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.engines import Engine, EngineError, Options
-from polypath.results import Recording, account, folder, summary
+from polypath.results import Recording, account, folder, stored, summary
 from polypath.results.folder import Folder
 from polypath.results.summary import to_json
+
+Todo = jobs.Job | of_plan.PlanJob
+"""A run or a sweep of a scenario, or the run of a plan."""
 
 
 class Captures(StrEnum):
@@ -30,7 +33,8 @@ class Captures(StrEnum):
 
 def run(
     target: Annotated[
-        str | None, typer.Argument(metavar="LAB|SCENARIO.toml", show_default=False, autocompletion=complete.targets)
+        str | None,
+        typer.Argument(metavar="LAB|SCENARIO.toml|PLAN.json|DIR", show_default=False, autocompletion=complete.targets),
     ] = None,
     topo: Annotated[Path | None, typer.Option(metavar="FILE", help="minitopo topology; needs --xp.")] = None,
     xp: Annotated[Path | None, typer.Option(metavar="FILE", help="minitopo experiment; needs --topo.")] = None,
@@ -56,6 +60,8 @@ def run(
 ) -> int:
     """Run a lab, a scenario or a minitopo pair, and show the results.
 
+    The folder of a stored result runs again by its scenario, and its plan.json runs alone.
+
     `--json` and `--iperf3` print a single run as JSON on standard output. `--json --iperf3` is the same as `--iperf3`.
 
     Examples: `polypath run aggregation --run mptcp --out results --plot`,
@@ -73,17 +79,20 @@ def run(
     wanted = figures.drawing(kinds, form) if plot else None
     chosen = engines.get(engine)
     todo = _jobs(target, topo, xp, settings or (), seed, runs or (), axes or ())
-    for message in dict.fromkeys(message for job in todo for message in job.warnings):
+    for message in dict.fromkeys(message for job in todo if isinstance(job, jobs.Job) for message in job.warnings):
         warn(message)
-    if qlog and not any(point.plan.has_quic for job in todo for point in job.points):
+    if qlog and not any(plan.has_quic for job in todo for plan in job.plans):
         warn("nothing runs over QUIC: there are no qlogs")
-    if qlog and any(point.plan.has_noq for job in todo for point in job.points):
+    if qlog and any(plan.has_noq for job in todo for plan in job.plans):
         warn("noq writes no qlog, and a peer's lacks what came from it")
+    if target is not None and target not in labs.names() and Path(target).is_dir():
+        _tell_of_engine(Path(target), engine)
     if as_json or as_iperf3:
         _require_one(todo, "--iperf3" if as_iperf3 else "--json")
     if cluster is not None:
         _require_points(todo, engine)
-    varied, single = [job for job in todo if job.varies], [job for job in todo if not job.varies]
+    varied = [job for job in todo if isinstance(job, jobs.Job) and job.varies]
+    single = [job for job in todo if job not in varied]
     for name in (figures.of_sweeps(wanted) if wanted is not None and not varied else None) or ():
         warn(f"'{name}' shows a sweep, and nothing varies here: it is not drawn")
     kept = running.Kept(pcap.value, qlog, segments=plot or as_iperf3)
@@ -118,18 +127,27 @@ def run(
     return code
 
 
-def _require_one(todo: Sequence[jobs.Job], option: str) -> None:
+def _tell_of_engine(directory: Path, engine: str) -> None:
+    """Says where a result was made by another engine than the one that is to run it again."""
+    for path, kind in stored.found(directory):
+        made = stored.engine(path, kind)
+        if made != engine and made in engines.REGISTRY:
+            warn(f"{path} was made by engine {made}, and this is {engine}; --engine {made} runs it as it was")
+
+
+def _require_one(todo: Sequence[Todo], option: str) -> None:
     """Raises InputError where there is more than one run to print."""
-    if jobs.only(todo, f"{option} prints one run").varies:
+    of_scenarios = [job for job in todo if isinstance(job, jobs.Job)]
+    if of_scenarios and jobs.only(of_scenarios, f"{option} prints one run").varies:
         raise InputError(f"{option} prints one run; fix what the scenario varies with --set and --seed")
 
 
-def _require_points(todo: Sequence[jobs.Job], engine: str) -> None:
+def _require_points(todo: Sequence[Todo], engine: str) -> None:
     """Raises InputError where a cluster has nothing to do, or cannot do it."""
     if engine != "sim":
         raise InputError(f"--cluster computes points in the simulator, not on engine '{engine}'")
     for job in todo:
-        if not job.varies:
+        if not isinstance(job, jobs.Job) or not job.varies:
             raise InputError(f"--cluster computes the points of sweeps, and {job.name} varies nothing; see --vary")
 
 
@@ -151,7 +169,7 @@ def _jobs(
     seed: int | None,
     runs: Sequence[str],
     axes: Sequence[str],
-) -> list[jobs.Job]:
+) -> Sequence[Todo]:
     if topo is not None and xp is not None and target is None:
         if runs:
             raise InputError("--run chooses among a lab's runs; a minitopo pair is one run")
@@ -161,10 +179,13 @@ def _jobs(
         return found
     if target is None or topo is not None or xp is not None:
         raise InputError("name either a lab, a scenario file, or both --topo and --xp")
+    if Path(target).suffix == of_plan.SUFFIX:
+        given = {"--set": settings, "--seed": seed is not None, "--vary": axes, "--run": runs}
+        return [of_plan.job(Path(target), {name: bool(each) for name, each in given.items()})]
     return jobs.of_target(target, runs, settings, seed, axes, later=True)
 
 
-def _run(job: jobs.Job, engine: Engine, kept: running.Kept, held: Folder | None) -> Recording:
+def _run(job: Todo, engine: Engine, kept: running.Kept, held: Folder | None) -> Recording:
     """Runs, and writes everything but figures."""
     with progress.shown(job.name) as callback:
         try:

@@ -23,7 +23,7 @@ def size_buffers(
         str | None, typer.Option(metavar="NAME", help="The application, if there are several.")
     ] = None,
     fraction: Annotated[
-        str, typer.Option(metavar="SHARE", help="The target, as a fraction of the goodput with an ample buffer.")
+        str, typer.Option(metavar="SHARE", help="The target, as a fraction of the best goodput.")
     ] = "95 %",
     settings: Settings = None,
     seed: Seed = None,
@@ -67,17 +67,19 @@ def _show(name: str, found: buffers.Sizing) -> None:
     rows = table("receive buffer", "", "Mbps", "lost", numbers=frozenset({"receive buffer", "Mbps", "lost"}))
     rule = f"rule of thumb, 2 x {found.links_mbps:g} Mbps x {found.rtt_s * 1e3:g} ms RTT (RFC 6182 section 5.3)"
     rows.add_row(*_trial(found, found.ample, "ample"))
+    if f"{found.best.goodput_mbps:.4g}" != f"{found.ample.goodput_mbps:.4g}":
+        rows.add_row(*_trial(found, found.best, "best of the ample one and its halves"))
     rows.add_row(*_trial(found, found.rule_of_thumb, rule))
     least = found.smallest.buffer_bytes <= buffers.LEAST_BYTES * (1 + buffers.PRECISION)
     smallest = "smallest that the search tries, still" if least else "smallest"
-    rows.add_row(*_trial(found, found.smallest, f"{smallest} with {found.fraction:.4g} of that"))
+    rows.add_row(*_trial(found, found.smallest, f"{smallest} with {found.fraction:.4g} of the best"))
     for part, trial in zip(buffers.PARTS, found.below, strict=True):
         rows.add_row(*_trial(found, trial, f"1/{part} of the smallest"))
     out.print(rows)
 
 
 def _trial(found: buffers.Sizing, trial: buffers.Trial, what: str) -> tuple[str, ...]:
-    lost = 1 - trial.goodput_mbps / found.ample.goodput_mbps
+    lost = 1 - trial.goodput_mbps / found.best.goodput_mbps
     return _size(trial.buffer_bytes), what, f"{trial.goodput_mbps:.4g}", f"{max(lost, 0.0):.1%}"
 
 

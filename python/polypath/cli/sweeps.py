@@ -22,6 +22,7 @@ from polypath.engines import Captures, EngineError
 from polypath.results import Recording, folder, layout
 from polypath.results.folder import Folder
 from polypath.results.points import MEASURES, SEED, Axis
+from polypath.results.recording import Written
 from polypath.results.stored import StoredSweep
 from polypath.sweeps import Result, Sweep
 from polypath.sweeps import run as run_sweeps
@@ -265,9 +266,9 @@ def _unfinished(row: Mapping[str, Any], size: float) -> str:
     return of if row["median"] is None else f"{rounded(row['median'] / size)}, {of}"
 
 
-def _drawn(wanted: Drawing, recording: Recording, scenario_toml: str, held: Folder, staged: Path) -> None:
+def _drawn(wanted: Drawing, recording: Recording, scenario: Written | None, held: Folder, staged: Path) -> None:
     """A point with its figures."""
-    output.save(recording, scenario_toml, held, staged)
+    output.save(recording, scenario, held, staged)
     output.draw(recording, held, wanted)
 
 

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from matplotlib.axes import Axes
 
+from polypath.plots import legends
 from polypath.plots.files import Picture
 from polypath.plots.style import colour, style
 from polypath.results import MetricError, Recording, metrics
@@ -122,8 +123,13 @@ def named(
 
 
 def put_legend(axes: Axes, wanted: bool) -> None:
-    """The legend beside the axes, where it hides no data."""
-    if wanted and axes.get_legend_handles_labels()[0]:
+    """The legend beside the axes, where it hides no data; of a narrow figure below them."""
+    figure = axes.get_figure(root=True)
+    if not wanted or not axes.get_legend_handles_labels()[0]:
+        return
+    if figure is not None and legends.is_narrow(figure):
+        legends.below(figure)
+    else:
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 

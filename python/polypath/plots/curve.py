@@ -11,12 +11,13 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Final, Protocol
 
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from polypath.plots import legends
 from polypath.plots.base import drawing, put_legend
 from polypath.plots.requests import label_decades
 from polypath.plots.style import Look, colour, rounded, style
@@ -36,9 +37,7 @@ _LONG_NAMES = 40
 #: Part of a panel's height that crosses without a value are apart.
 _CROSS = 0.07
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-#: Inches: below this width the legend is below the panels.
-_NARROW = 5.0
-_BESIDE = "outside right upper"
+_BESIDE: Final = "outside right upper"
 #: How far beyond an axis's greatest value the rule of thumb is drawn, as a multiple of it.
 _REACH = 2
 _SHARED = "#555555"
@@ -157,11 +156,10 @@ def _draw(result: Swept, measure: str, roles: _Roles, look: Look) -> Figure:
     handles, labels = panels[0].get_legend_handles_labels()
     if len(handles) > 1 or roles.colours is not None:
         heading = None if roles.colours is None else roles.colours.name
-        narrow = figure.get_size_inches()[0] < _NARROW
-        place: dict[str, Any] = (
-            {"loc": "outside lower center", "ncols": 3, "fontsize": "small"} if narrow else {"loc": _BESIDE}
-        )
-        figure.legend(handles, labels, title=heading, **place)
+        if legends.is_narrow(figure):
+            legends.below(figure, heading and heading.rpartition(".")[2])
+        else:
+            figure.legend(handles, labels, title=heading, loc=_BESIDE)
     if len(groups) > len(shown):
         figure.text(0.01, 0.0, f"{len(shown)} of {len(groups)} panels", fontsize="small")
     return figure

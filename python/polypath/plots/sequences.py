@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.lines import Line2D
 
-from polypath.plots.base import TIME, Canvas, Kind, chosen, drawing, seconds
+from polypath.plots.base import TIME, Canvas, Kind, chosen, drawing
 from polypath.plots.changes import Events, finish
 from polypath.plots.lanes import Lane, lanes
 from polypath.plots.smoothing import slowest_rtt_s
@@ -47,9 +47,10 @@ def sequence(
     """Time-sequence graph of a connection: place in the stream (MB) of each segment over the time of sending (s).
 
     Points are coloured by subflow; retransmissions and reinjections have marks of their own. The line is what the
-    receiver had delivered in order. `from_s` and `to_s` choose a part of the time. The run must have recorded its
-    segments (`polypath run --plot`, `polypath.run(.., segments=True)`). With `label` the points of this run have one
-    colour. Raises MetricError where the run has several connections and `connection` names none of them.
+    receiver had delivered in order, as its ACKs say. ACKs of QUIC do not say it, and the samples are points. `from_s`
+    and `to_s` choose a part of the time. The run must have recorded its segments (`polypath run --plot`,
+    `polypath.run(.., segments=True)`). With `label` the points of this run have one colour. Raises MetricError where
+    the run has several connections and `connection` names none of them.
     """
     with drawing(ax) as axes:
         of = chosen(recording, connection, shows)
@@ -179,14 +180,40 @@ def _delivered(
     to_s: float | None,
 ) -> None:
     times, totals = metrics.delivered(recording, of)
-    shown = [
-        (time, total / 1e6)
-        for time, total in zip(seconds(times), totals, strict=True)
-        if (from_s is None or time >= from_s) and (to_s is None or time <= to_s)
-    ]
-    name = "delivered in order" if label is None else "_"
-    if shown:
-        axes.step(*zip(*shown, strict=True), where="post", color=tint, linewidth=0.9, label=name)
+    known = pl.DataFrame({"time_ns": times, "total": totals}, schema={"time_ns": pl.Int64, "total": pl.Int64})
+    told = _acknowledged(recording, of)
+    exact = not told.is_empty()
+    if exact:
+        # a FIN and a DATA_FIN count as a byte (RFC 9293 section 3.4, RFC 8684 section 3.3.3)
+        own = told.select("time_ns", pl.col("total").clip(0, max(totals, default=0)))
+        known = pl.concat([known, own]).sort("time_ns").with_columns(pl.col("total").cum_max())
+    shown = _thinned(_within(known, from_s, to_s), "total")
+    if shown.is_empty():
+        return
+    at, heights = shown["time_ns"] / 1e9, shown["total"] / 1e6
+    if exact:
+        name = "delivered in order" if label is None else "_"
+        axes.step(at, heights, where="post", color=tint, linewidth=0.9, label=name)
+    else:
+        # between samples nobody knows: a line or a step there would stand beside exact points
+        name = "delivered in order, sampled" if label is None else "_"
+        axes.plot(at, heights, linestyle="", marker="o", markersize=2.5, color=tint, label=name)
+
+
+def _acknowledged(recording: Recording, of: metrics.Connection) -> pl.DataFrame:
+    """How much of the stream the receiver's segments say that it has in order, and when; nothing of QUIC, whose ACKs
+    name packets."""
+    none = pl.DataFrame(schema={"time_ns": pl.Int64, "total": pl.Int64})
+    if of.over_quic:
+        return none
+    if of.transport == "tcp":
+        back = _of(recording, of, of.receiver).filter(pl.col("ack") > 0)
+        # the SYN has the first sequence number (RFC 9293 section 3.4)
+        return back.select("time_ns", (pl.col("ack").cast(pl.Int64) - 1).alias("total"))
+    headers = recording.table("headers").filter(pl.col("data_ack").is_not_null())
+    own = recording.table("segments").with_row_index("segment").join(headers, on="segment")
+    back = own.filter((pl.col("connection") == of.id) & (pl.col("side") == of.receiver))
+    return back.select("time_ns", pl.col("data_ack").cast(pl.Int64).alias("total"))
 
 
 def _keys(axes: Axes, sent: pl.DataFrame, found: list[Lane]) -> None:

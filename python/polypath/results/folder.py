@@ -83,6 +83,7 @@ RUN = Kind(
     (
         layout.PLAN,
         layout.SCENARIO,
+        f"{layout.INPUTS}{_BELOW}",
         layout.SUMMARY,
         layout.REPORT,
         f"{layout.EVENTS}.parquet",
@@ -99,6 +100,8 @@ SWEEP = Kind(
     "a sweep",
     layout.INDEX,
     (
+        layout.SCENARIO,
+        f"{layout.INPUTS}{_BELOW}",
         layout.POINTS,
         layout.STATISTICS,
         layout.PAIRED,

@@ -5,6 +5,8 @@ from __future__ import annotations
 MANIFEST = "manifest.json"
 PLAN = "plan.json"
 SCENARIO = "scenario.toml"
+#: The files that the scenario names: algorithms, traces, tables.
+INPUTS = "inputs"
 SUMMARY = "summary.json"
 EVENTS = "events"
 SERIES = "series"

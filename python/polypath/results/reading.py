@@ -69,6 +69,12 @@ def require_room(paths: Iterable[Path], grows: int) -> None:
         raise TooLarge(f"{of[0].parent} has {size / 1e6:.3g} MB to read, more than {most / 1e6:g} MB; {_remedy()}")
 
 
+def require_bytes(what: str, size: int) -> None:
+    """Raises TooLarge where something has more bytes than a result may take memory."""
+    if size > (most := _most_bytes()):
+        raise TooLarge(f"{what} has {size / 1e9:.3g} GB, more than {most / 1e9:g} GB; {_remedy()}")
+
+
 class _Object(dict[str, Any]):
     """An object of a JSON file. What it lacks is an error of the file, wherever it is noticed."""
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -15,7 +15,7 @@ import polars as pl
 
 from polypath.results import folder, layout, reading, schema
 from polypath.results.errors import UnknownName
-from polypath.results.files import OutputError, write_table, write_text
+from polypath.results.files import OutputError, write_table, write_text, write_with
 from polypath.results.groups import Groups
 from polypath.results.report_page import Report
 from polypath.results.run_plots import RunPlots
@@ -70,20 +70,36 @@ class Metadata:
             raise ValueError(f"incomplete manifest: {error}") from error
 
 
+class Contents(Protocol):
+    """The text of a scenario file, and the files that it names, by their paths relative to it."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def files(self) -> Mapping[str, bytes]: ...
+
+
 class Written(Protocol):
     """What can be written as a scenario file."""
 
     def to_toml(self) -> str: ...
 
+    def stored(self) -> Contents: ...
+
 
 @dataclass(frozen=True)
 class AsWritten:
-    """A scenario of which the text alone is known."""
+    """A scenario of which the text and the files that it names are known."""
 
     text: str
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
     def to_toml(self) -> str:
         return self.text
+
+    def stored(self) -> AsWritten:
+        return self
 
 
 @dataclass(frozen=True)
@@ -181,7 +197,7 @@ class Recording:
 
         self.write(staged)
         if self.scenario is not None:
-            write_text(staged / layout.SCENARIO, self.scenario.to_toml())
+            write_scenario(staged, self.scenario.stored())
         write_text(staged / layout.SUMMARY, to_json(summary(self)))
         held.commit(self.metadata.to_data())
 
@@ -212,9 +228,25 @@ class Recording:
         return cls(tables, plan, metadata, _scenario_in(path))
 
 
+def write_scenario(directory: Path, scenario: Contents) -> None:
+    """Writes a scenario file and what it names into a folder. Raises OutputError."""
+    write_text(directory / layout.SCENARIO, scenario.text)
+    for name, content in scenario.files.items():
+        write_with(directory / name, partial(_put, content))
+
+
+def _put(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
+
+
 def _scenario_in(directory: Path) -> AsWritten | None:
+    listed = folder.files(directory, folder.RUN) or {}
+    inputs = {name: folder.located(directory, name) for name in listed if name.startswith(f"{layout.INPUTS}/")}
     try:
-        return AsWritten(folder.located(directory, layout.SCENARIO).read_text(encoding="utf-8"))
+        if inputs:
+            reading.require_room(inputs.values(), 1)
+        text = folder.located(directory, layout.SCENARIO).read_text(encoding="utf-8")
+        return AsWritten(text, {name: path.read_bytes() for name, path in inputs.items()})
     except (OSError, ValueError):
         return None
 

@@ -31,9 +31,18 @@ def found(directory: Path) -> Iterator[tuple[Path, folder.Kind]]:
 
 def name(directory: Path, kind: folder.Kind) -> str:
     """What a run or a sweep is called. Raises OutputError where it cannot be read."""
+    return _said(directory, kind, "scenario" if kind is folder.RUN else "name")
+
+
+def engine(directory: Path, kind: folder.Kind) -> str:
+    """What made a run or a sweep. Raises OutputError where it cannot be read."""
+    return _said(directory, kind, "engine")
+
+
+def _said(directory: Path, kind: folder.Kind, key: str) -> str:
     path = folder.located(directory, kind.marker)
     try:
-        return str(reading.data(path)["scenario" if kind is folder.RUN else "name"])
+        return str(reading.data(path)[key])
     except OutputError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:

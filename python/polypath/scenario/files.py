@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from polypath.scenario import script
+from polypath.scenario import rows, script
 from polypath.scenario.positions import Path as Place
 from polypath.scenario.stack import ALGORITHMS
 
@@ -22,6 +22,7 @@ _VERBATIM: Final = frozenset({"description", "command", "environment", "objects"
 _ALGORITHMS: Final = frozenset({*ALGORITHMS, "routing"})
 #: Tables whose keys are names that a person chose, or paths of settings.
 _BY_NAME: Final = frozenset({"host", "router", "switch", "link", "medium", "interface", "vary"})
+_AXES: Final = ("vary",)
 
 
 class Named(NamedTuple):
@@ -42,7 +43,10 @@ def named(data: Any) -> list[Named]:
 
 
 def _named(data: Any, place: Place, key: str, of_file: bool) -> Iterator[Named]:
-    if isinstance(data, dict):
+    if place == _AXES and isinstance(data, dict):
+        for name, axis in data.items():
+            yield from _of_axis(axis, (*place, name), name)
+    elif isinstance(data, dict):
         plain = "gaps_ms" not in data
         for name, value in data.items():
             step = "" if key in _BY_NAME and "." not in name else name.rpartition(".")[2]
@@ -53,6 +57,19 @@ def _named(data: Any, place: Place, key: str, of_file: bool) -> Iterator[Named]:
             yield from _named(value, (*place, number), key if key in _ALGORITHMS else "", of_file)
     elif isinstance(data, str) and (of_file or script.is_script(data)):
         yield Named(place, data, not of_file)
+
+
+def _of_axis(axis: Any, place: Place, name: str) -> Iterator[Named]:
+    """An axis is a list of values for its path, a table of a file, or a table of settings for each label."""
+    step = name.rpartition(".")[2] if "." in name else ""
+    if isinstance(axis, list):
+        if step not in _VERBATIM and not _is_argument(_AXES[0], name):
+            yield from _named(axis, place, step, step in _KEYS)
+    elif rows.is_of_rows(axis):
+        yield from _named(axis, place, "", False)
+    elif isinstance(axis, dict):
+        for label, settings in axis.items():
+            yield from _named(settings, (*place, label), "", False)
 
 
 def _is_argument(key: str, name: str) -> bool:
@@ -78,13 +95,13 @@ def anchored(data: Any, folder: Path) -> Any:
 def sources(data: Any) -> list[Path]:
     """The files that a scenario's data names, and the modules that a controller's application imports from beside
     itself. Raises RegistryError where these cannot be read."""
-    return list(dict.fromkeys(path for each in named(data) for path in _of(each)))
+    return list(dict.fromkeys(path for each in named(data) for path in behind(each)))
 
 
 def executed(data: Any) -> list[Path]:
     """Those of `sources` that a run executes, or gives to a program that it starts."""
     run = (each for each in named(data) if each.algorithm or _key(each) in _EXECUTED)
-    return list(dict.fromkeys(path for each in run for path in _of(each)))
+    return list(dict.fromkeys(path for each in run for path in behind(each)))
 
 
 def outside(paths: Iterable[Path], folder: Path) -> list[Path]:
@@ -93,8 +110,14 @@ def outside(paths: Iterable[Path], folder: Path) -> list[Path]:
     return [path for path in paths if not path.resolve().is_relative_to(real)]
 
 
-def _of(each: Named) -> Iterable[Path]:
-    return script.sources(each.text) if _key(each) == _APP and not each.algorithm else [each.file]
+def behind(each: Named) -> Iterable[Path]:
+    """The file that it names; of a controller's application, the modules beside it, too. Raises RegistryError."""
+    return script.sources(each.text) if is_app(each) else [each.file]
+
+
+def is_app(each: Named) -> bool:
+    """Whether it names a controller's application."""
+    return _key(each) == _APP and not each.algorithm
 
 
 def _key(each: Named) -> str:

@@ -24,6 +24,7 @@ from polypath.scenario.reading import LARGEST_BYTES, read_text
 from polypath.scenario.resolve import resolve
 from polypath.scenario.seeds import Seeds
 from polypath.scenario.settings import Setting
+from polypath.scenario.stored import Stored, relocated
 from polypath.scenario.tables import SEEDS_END, Tables, application_names, inherited_algorithm
 from polypath.scenario.unused import unused
 from polypath.scenario.validate import faults
@@ -322,6 +323,16 @@ class Scenario(Tables):
         from polypath.scenario.writing import to_toml
 
         return to_toml(_data(self._resolved) if resolved else _ordered(self.to_data() | {"seed": self.seed}))
+
+    def stored(self) -> Stored:
+        """The scenario as a result's folder has it, with the files that it names. Raises ScenarioError."""
+        from polypath.scenario.writing import to_toml
+
+        try:
+            data, found = relocated(_ordered(self.to_data() | {"seed": self.seed}), self.axes)
+        except RegistryError as error:
+            raise ScenarioError(error.message, hint=error.hint) from error
+        return Stored(to_toml(data), found)
 
     def plan(self, seed: int | None = None) -> Plan:
         """What an engine runs; `seed` replaces the scenario's own. Raises ScenarioError, of a sweep too."""

@@ -6,7 +6,7 @@ The axis is a table with these keys:
     csv = "points.csv"                                     relative to the scenario's file; the first line names columns
     label = "point"                                        the column that names the values; default: the first
     rows = { class = "low", point = ["0", "5*"] }          the rows, by columns: a text or several, with * and ?
-    set = { "link.path0.rate" = "{rate0_mbps} Mbps" }      the settings of a row; {COLUMN} is its cell
+    set = { "link.path0.rate" = "{rate0_mbps} Mbps" }      the settings of a row; {COLUMN} is its cell, in tables, too
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from polypath.units import nearest
 
 KEYS: Final = ("csv", "label", "rows", "set")
 
+#: How the text of a table begins.
+_TABLE = re.compile(r"\s*\{[^{}]*=")
 _COLUMN = re.compile(r"\{([^{}]*)\}")
 
 
@@ -120,15 +122,19 @@ def settings_of(
 ) -> Iterator[tuple[str, Any]]:
     """What a row sets, by columns. An empty cell leaves a setting as it is."""
     for path, template in templates.items():
-        named = columns_in(template)
-        if not all(there[name] for name in named):
-            continue
-        if not named:
-            yield path, template
-        elif template == f"{{{named[0]}}}":
-            yield path, literal(there[named[0]])
-        else:
-            yield path, _COLUMN.sub(lambda found: there[found[1]], template)
+        if all(there[name] for name in columns_in(template)):
+            yield path, _filled(template, there, literal)
+
+
+def _filled(template: Any, there: Mapping[str, str], literal: Callable[[str], Any]) -> Any:
+    if isinstance(template, dict):
+        return {key: _filled(inner, there, literal) for key, inner in template.items()}
+    named = columns_in(template)
+    if not named:
+        return template
+    if template == f"{{{named[0]}}}":
+        return literal(there[named[0]])
+    return _COLUMN.sub(lambda found: there[found[1]], template)
 
 
 def check(key: str, given: Mapping[str, Any]) -> None:
@@ -157,6 +163,12 @@ def _check_columns(key: str, given: Mapping[str, Any], table: Table) -> None:
     if "label" in given:
         named.append((("label",), given["label"]))
     for path, template in given["set"].items():
+        if isinstance(template, str) and _TABLE.match(template):
+            example = '{ trace = "{file}" }'
+            raise fault(
+                f"{template!r} is a text, not a table; write it without quotes around it, as {example}",
+                at=(key, "set", path),
+            )
         named += [(("set", path), name) for name in columns_in(template)]
     for at, name in named:
         if name not in table.columns:
@@ -165,6 +177,8 @@ def _check_columns(key: str, given: Mapping[str, Any], table: Table) -> None:
 
 def columns_in(template: Any) -> list[str]:
     """The columns that a setting's value is made of."""
+    if isinstance(template, dict):
+        return [name for inner in template.values() for name in columns_in(inner)]
     return _COLUMN.findall(template) if isinstance(template, str) else []
 
 

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Tag, model_validator
 
 from polypath.scenario.base import Model
 from polypath.scenario.errors import ScenarioError
@@ -164,7 +164,15 @@ def _kind(value: object) -> str:
     return "of-a-trace" if isinstance(value, dict | DeliveryTrace) else "constant"
 
 
+def _no_text_of_a_table(value: object) -> object:
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        raise fault(f"{value!r} is a text, not a table; write the table as TOML, without quotes around it")
+    return value
+
+
 LinkRate = Annotated[
-    Annotated[Rate, Tag("constant")] | Annotated[DeliveryTrace, Tag("of-a-trace")], Discriminator(_kind)
+    Annotated[Rate, Tag("constant")] | Annotated[DeliveryTrace, Tag("of-a-trace")],
+    Discriminator(_kind),
+    BeforeValidator(_no_text_of_a_table),
 ]
 """Bit/s, or a trace of delivery opportunities."""

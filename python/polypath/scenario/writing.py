@@ -25,11 +25,15 @@ def in_line(value: Any) -> str:
 
 
 def _axes(vary: dict[str, Any]) -> Any:
-    """Paths with their values and the seeds, then the axes with names, each a table of one line a value."""
+    """Paths with their values and the seeds, then the axes with names, each a table of one line a value. An axis with a
+    name that comes before one of the others is a table in one line: the order is that of the points."""
     table = tomlkit.table()
-    for key, given in vary.items():
+    last = max(
+        (n for n, (key, given) in enumerate(vary.items()) if key == seeds.KEY or isinstance(given, list)), default=0
+    )
+    for number, (key, given) in enumerate(vary.items()):
         axis = given
-        if key == seeds.KEY:
+        if key == seeds.KEY or (number < last and isinstance(given, dict)):
             axis = _one_line(given)
         elif isinstance(given, dict):
             axis = tomlkit.table()

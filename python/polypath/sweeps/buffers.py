@@ -52,7 +52,10 @@ class Sizing:
     rtt_s: float
     rule_of_thumb: Trial
     ample: Trial
-    #: The part of the goodput with an ample buffer that was asked for.
+    #: Of the ample one and its halves. A larger buffer may do worse: it fills queues, and losses and delays there cost
+    #: more than it gains.
+    best: Trial
+    #: The part of the best goodput that was asked for.
     fraction: float
     smallest: Trial
     #: At 1/2, 1/4 and 1/8 of the smallest.
@@ -69,17 +72,25 @@ def size(
     engine: str = "sim",
     progress: Progress = lambda runs: None,
 ) -> Sizing:
-    """The smallest receive buffer with at least `fraction` of the goodput of an ample one. Every larger one that was
-    tried reaches it too.
+    """The smallest receive buffer with at least `fraction` of the best goodput. Every one that was tried between it and
+    the best reaches it too.
 
     Raises ScenarioError if the connection is missing or carries no stream. Raises EngineError if a run fails, or if
     nothing bounds the rate of the paths.
     """
     search = _Search(scenario, connection, seed, jobs, engine, progress)
     ample, row = search.ample()
-    wanted = fraction * ample.goodput_mbps
-    low, high = LEAST_BYTES, ample.buffer_bytes
-    found = ample
+    tried = search.halves(ample, fraction)
+    best = max(tried, key=lambda trial: (trial.goodput_mbps, trial.buffer_bytes))
+    wanted = fraction * best.goodput_mbps
+    found, low = best, LEAST_BYTES
+    for trial in tried:
+        if trial.buffer_bytes < best.buffer_bytes:
+            if trial.goodput_mbps < wanted:
+                low = trial.buffer_bytes
+                break
+            found = trial
+    high = found.buffer_bytes
     while high > low * (1 + PRECISION) and high - low > 1:
         between = [round(low * (high / low) ** (step / (_AT_A_TIME + 1))) for step in range(1, _AT_A_TIME + 1)]
         trials = search.run(sorted(set(between)))
@@ -98,6 +109,7 @@ def size(
         row["rtt_s"],
         rule,
         ample,
+        best,
         fraction,
         found,
         below,
@@ -143,9 +155,23 @@ class _Search:
             if row["rule_of_thumb_bytes"] is None:
                 raise EngineError(f"no link bounds the rate of '{self.name}': there is nothing to size")
             if AMPLE_TIMES * row["rule_of_thumb_bytes"] <= buffer:
-                self.ample_bytes = buffer
+                self.ample_bytes, self.rule_of_thumb_bytes = buffer, row["rule_of_thumb_bytes"]
                 return Trial(buffer, row["goodput_mbps"]), row
             buffer = round(AMPLE_TIMES * row["rule_of_thumb_bytes"])
+
+    def halves(self, ample: Trial, fraction: float) -> list[Trial]:
+        """The ample buffer, its half and so on, until a few in a row are too small. Smaller ones do worse: at most a
+        window's worth of data leaves in each round-trip time."""
+        tried = [ample]
+        while (size := tried[-1].buffer_bytes // 2) >= LEAST_BYTES:
+            sizes = [size >> step for step in range(_AT_A_TIME)]
+            trials = self.run([each for each in sizes if each >= LEAST_BYTES])
+            tried += trials
+            best = max(trial.goodput_mbps for trial in tried)
+            small = trials[-1].buffer_bytes < self.rule_of_thumb_bytes
+            if small and all(trial.goodput_mbps < fraction * best for trial in trials):
+                break
+        return tried
 
     def run(self, buffers: Sequence[int]) -> list[Trial]:
         """The goodput with each buffer."""

@@ -11,6 +11,7 @@ import queue
 import signal
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -32,6 +33,10 @@ _WATCH_S = 0.5
 _AHEAD: Final = 4
 #: What starting workers takes at most: each imports the package while the machine's cores are wanted for items.
 _START_S: Final = 2.0
+
+
+#: How loky begins a warning of a worker that stopped or was restarted.
+_REPLACED: Final = "A worker (stopped|was restarted) while some jobs were given to the executor"
 
 
 class WorkerLost(PolypathError, RuntimeError):
@@ -98,6 +103,8 @@ class Local:
     ) -> Generator[tuple[int, _Result | WorkerLost], None, None]:
         from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor, TerminatedWorkerError
 
+        # its threads warn developers of workers that it replaces; one that is lost is said in a result's place
+        warnings.filterwarnings("ignore", message=_REPLACED, category=UserWarning, module=r"loky\.process_executor")
         workers = max(1, min(workers, len(left)))
         pool = ProcessPoolExecutor(max_workers=workers, initializer=_begin, initargs=(os.getpid(),))
         try:

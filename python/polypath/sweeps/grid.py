@@ -21,6 +21,8 @@ from polypath.units import nearest
 
 #: Longest name of a point's folder.
 _LONGEST = 120
+#: The file of a class that a label names, with its folders.
+_CLASS = re.compile(r"[A-Za-z0-9_./-]+\.py:(?=[A-Za-z_])")
 #: Points whose scenario and plan are kept.
 _KEPT = 16
 
@@ -239,7 +241,7 @@ class _Folders:
     def of(self, labels: Sequence[str]) -> str:
         text = ",".join(f"{axis}={label}" for axis, label in zip(self._axes, labels, strict=True))
         name = _kept(text)
-        plain = re.sub(r"[ %]", "", text) == name
+        plain = re.sub(r"[ %]", "", _by_class(text)) == name
         alike = any(label in own for label, own in zip(labels, self._alike, strict=True))
         if plain and not alike and len(name) <= _LONGEST:
             return name
@@ -248,4 +250,9 @@ class _Folders:
 
 
 def _kept(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.,=+-]", "", text).strip(".")
+    return re.sub(r"[^A-Za-z0-9_.,=+-]", "", _by_class(text)).strip(".")
+
+
+def _by_class(text: str) -> str:
+    """A class in a file by its name alone: "tail.py:TailFast" is TailFast."""
+    return _CLASS.sub("", text)

@@ -15,10 +15,11 @@ from polypath.engines import Captures, EngineError, Options
 from polypath.engines.base import no_progress
 from polypath.results import MetricError, OutputError, Recording, folder, layout, points, summary
 from polypath.results.folder import Folder
+from polypath.results.recording import Written
 from polypath.scenario import Plan
 
 #: Puts a recording and its scenario into a folder, with the captures that were staged there.
-Save = Callable[[Recording, str, Folder, Path], None]
+Save = Callable[[Recording, Written | None, Folder, Path], None]
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Task:
     name: str
     plan: Plan
     #: The scenario of the point, for its folder.
-    scenario: str = ""
+    scenario: Written | None = None
     engine: str = "sim"
     wanted: Wanted = Wanted()
     #: The point's folder; None: nothing is written.

@@ -268,7 +268,7 @@ class _Course:
     def begin(self) -> None:
         """Has the folder say what is known before anything runs."""
         if self.held is not None:
-            store.begin(self.held, self._index())
+            store.begin(self.held, self._index(), self.sweep.scenario.stored())
 
     def commit(self) -> None:
         """Puts what is known into the folder's index."""
@@ -293,7 +293,7 @@ class _Course:
             if isinstance(state := self.states.get(point.folder), Failure)
         ]
         if self.held is not None:
-            store.write(self.held, self._index(), points, statistics)
+            store.write(self.held, self._index(), self.sweep.scenario.stored(), points, statistics)
         unmet = [] if seeds is None else adaptive.unmet(seeds, self._intervals(seeds))
         return Result(
             self.sweep.name,
@@ -396,7 +396,7 @@ def _task(sweep: Sweep, engine: str, wanted: Wanted, save: Save | None, point: P
     return Task(
         _title(sweep, point),
         point.plan,
-        point.scenario.to_toml(),
+        point.scenario.stored(),
         engine,
         wanted,
         directory,

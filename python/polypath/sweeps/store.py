@@ -5,6 +5,7 @@ The directory has these files besides:
     sweep.json           name, engine, versions; axes[] name, labels, numbers, unit, of drawn ones settings and
                          properties; points[] folder, values, seed, plan_sha256, state (done, missing, failed),
                          failure; files, the sweep's own with their SHA-256
+    scenario.toml        with the axes in its table [vary]; inputs/ has the files that it names
     points.parquet       a row for each connection of each point (`polypath.results.points`)
     statistics.parquet   the same over seeds (`polypath.results.statistics`)
 """
@@ -20,6 +21,7 @@ from polypath.results import Metadata, folder, layout, reading
 from polypath.results.files import write_table
 from polypath.results.folder import Folder
 from polypath.results.points import Axis
+from polypath.results.recording import Contents, write_scenario
 from polypath.sweeps.grid import Point
 from polypath.sweeps.point import Failure, Task
 
@@ -85,11 +87,12 @@ def index(
     }
 
 
-def begin(held: Folder, index: Mapping[str, Any]) -> None:
-    """Replaces the index; tables and figures of changed points are removed.
+def begin(held: Folder, index: Mapping[str, Any], scenario: Contents) -> None:
+    """Replaces the index and the scenario; tables and figures of changed points are removed.
 
     Raises OutputError.
     """
+    write_scenario(held.stage(), scenario)
     held.commit(index, keep=_done(held.data()) <= _done(index))
 
 
@@ -98,9 +101,12 @@ def _done(index: Mapping[str, Any]) -> set[tuple[str, str]]:
     return {(point.get("folder"), point.get("plan_sha256")) for point in points if point.get("state") == "done"}
 
 
-def write(held: Folder, index: Mapping[str, Any], points: pl.DataFrame, statistics: pl.DataFrame) -> None:
-    """Replaces index and tables. Raises OutputError."""
+def write(
+    held: Folder, index: Mapping[str, Any], scenario: Contents, points: pl.DataFrame, statistics: pl.DataFrame
+) -> None:
+    """Replaces index, scenario and tables. Raises OutputError."""
     staged = held.stage()
+    write_scenario(staged, scenario)
     write_table(staged / layout.POINTS, points)
     write_table(staged / layout.STATISTICS, statistics)
     held.commit(index)

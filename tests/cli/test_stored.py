@@ -191,7 +191,10 @@ def test_a_folder_of_an_earlier_version_still_loads_and_says_what_runs(
 
 def test_a_folder_that_is_no_single_result_is_one_line(polypath: Any, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert polypath("run", "empty").err == "polypath: empty is a folder with neither a lab.toml nor results; name a scenario file\n"
+    assert (
+        polypath("run", "empty").err
+        == "polypath: empty has neither a lab.toml nor results; polypath new lab NAME writes a lab\n"
+    )
     polypath("run", "backup", "--out", "several")
     names = ("announced", "backup", "normal", "short-rto")
     listed = ", ".join(f"several/{name}" for name in names)

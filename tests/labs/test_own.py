@@ -186,10 +186,11 @@ def test_a_fault_is_one_line_with_its_place(mine: Path, old: str, new: str, said
 
 
 def test_a_folder_without_a_lab_is_told(tmp_path: Path, capsys: Any) -> None:
-    for command in ("run", "check"):
+    missing = "lab.toml is missing; polypath new lab NAME writes one"
+    for command, told in (("run", "neither a lab.toml nor results; polypath new lab NAME writes"), ("check", missing)):
         outcome = called(capsys, command, tmp_path)
         assert outcome.returncode == 2
-        assert "lab.toml is missing; polypath new lab NAME writes one" in outcome.stderr
+        assert told in outcome.stderr
 
 
 class TestNew:

@@ -199,7 +199,7 @@ def _of_path(
         return of_file(path, settings, seed, axes, alone=alone, later=later)
     found = [each for each, _ in stored.found(path)]
     if not found:
-        raise InputError(f"{path} is a folder with neither a lab.toml nor results; name a scenario file")
+        raise InputError(f"{path} has neither a lab.toml nor results; polypath new lab NAME writes a lab")
     if found != [path]:
         raise InputError(f"{path} has several results; name one: {', '.join(map(str, found))}")
     file = folder.located(path, layout.SCENARIO)

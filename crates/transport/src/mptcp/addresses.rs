@@ -247,6 +247,10 @@ impl Connection {
     /// (`tcp_current_mss`), and what has room there is lost. A removal also leaves on other segments, where it has room.
     #[cold]
     pub(super) fn attach_unsent(&mut self) {
+        // After a fallback no option leaves (`__mptcp_check_fallback`).
+        if self.session.multipath.is_none() {
+            return;
+        }
         for index in self.announcements.take_older()..self.shared.out.len() {
             let Transmit {
                 subflow,
@@ -640,13 +644,12 @@ fn open(subflows: &[Subflow], suits: impl Fn(&Subflow) -> bool) -> Vec<usize> {
 /// A removal that waits is lost, though counted, as the MSS of a segment is computed. The options of one that carries data have room for it
 /// beside data ACKs of 32 bits alone, which a host sends that never received data (`mptcp_pm_rm_addr_signal`, `mptcp_established_options_dss`).
 pub(super) fn lose_removal(connection: &mut Connection, subflow: usize) {
+    let Some(multipath) = &connection.session.multipath else {
+        return;
+    };
     let negotiated = &connection.subflows[subflow].socket.negotiated;
     let stamps = if negotiated.timestamps { 12 } else { 0 };
-    let dss = connection
-        .session
-        .multipath
-        .as_ref()
-        .map_or(0, Multipath::data_len);
+    let dss = multipath.data_len();
     let room = OPTION_SPACE.saturating_sub(stamps + dss);
     if let Some(ids) = connection.announcements.take_removal(room) {
         removal(ids, &mut connection.shared.counters);

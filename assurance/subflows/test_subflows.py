@@ -55,6 +55,12 @@ def test_what_was_alike_is_alike(numbers: tuple[int, ...]) -> None:
         (5111, "server AddAddrTx", 2),
         # A removal that waits is lost with the repeated SYN of a join.
         (12033, "client RmAddrTx", 2),
+        # Data ACKs of 64 bits leave it no room there, so that it leaves on the FIN.
+        (9430, "client RmAddr", 2),
+        # Before the SYN is repeated the connection falls back, and no option is counted any more.
+        (15012, "client RmAddrTx", 0),
+        # The echo has no DSS beside it, and comes just before the last segment of a join.
+        (9772, "server AddAddrTx", 4),
         # The connection is over, and its server counts what a SYN asks for nevertheless.
         (12582, "server MPJoinSynBackupRx", 3),
         # Endpoints were flushed before the connection, so that the one that returns is known as its first address.

@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 
 use polypath_wire::mptcp::{MptcpOption, ResetReason};
-use polypath_wire::tcp::{Flags, Segment};
+use polypath_wire::tcp::{Flags, Segment, options_len};
 
 use super::announcement::{PendingAddAddr, Unsent, echo, removal};
 use super::connection::Connection;
 use super::keys;
-use super::session::Multipath;
+use super::session::{Multipath, OPTION_SPACE};
 use super::subflow::Subflow;
 use crate::path_manager::{Action, Departure, Occasion, Pair, RemoteAddress, unused_id};
 use crate::policy::Standing;
@@ -243,10 +243,14 @@ impl Connection {
     }
 
     /// Puts what waits for a subflow on the acknowledgements that leave, on each one option, whichever subflow they are of (Linux
-    /// `mptcp_established_options`). A removal is lost, though counted, where anything else leaves before: the MSS of that is computed with the
-    /// options of a segment that there is not (`tcp_current_mss`, `mptcp_pm_rm_addr_signal`).
+    /// `mptcp_established_options`). Where anything else leaves before, its MSS is computed with the options of a segment that there is not
+    /// (`tcp_current_mss`), and what has room there is lost. A removal also leaves on other segments, where it has room.
     #[cold]
     pub(super) fn attach_unsent(&mut self) {
+        // After a fallback no option leaves (`__mptcp_check_fallback`).
+        if self.session.multipath.is_none() {
+            return;
+        }
         for index in self.announcements.take_older()..self.shared.out.len() {
             let Transmit {
                 subflow,
@@ -269,7 +273,13 @@ impl Connection {
                 if repeated && self.policy.addresses().is_down(own.tuple.local.ip()) {
                     continue;
                 }
-                lose_removal(self);
+                let (subflow, syn) = (*subflow, segment.flags.contains(Flags::SYN));
+                let room = OPTION_SPACE - options_len(segment) as u32;
+                lose_removal(self, subflow);
+                if !syn && let Some(ids) = self.announcements.take_removal(room) {
+                    let option = removal(ids, &mut self.shared.counters);
+                    put_option(&mut self.shared.out[index].segment, option, false);
+                }
                 continue;
             }
             let subflow = *subflow;
@@ -282,11 +292,12 @@ impl Connection {
                 None
             };
             let withdrawn = || {
-                let ids = self.announcements.take_removal()?;
+                let ids = self.announcements.take_removal(OPTION_SPACE)?;
                 Some(removal(ids, &mut self.shared.counters))
             };
             if let Some(option) = added.or_else(withdrawn) {
-                put_option(&mut self.shared.out[index].segment, option);
+                let alone = self.shared.config.profile.announces_alone();
+                put_option(&mut self.shared.out[index].segment, option, alone);
             }
         }
     }
@@ -303,8 +314,9 @@ impl Connection {
         if self.subflows[subflow].closed_at.is_none() || !acknowledges(&self.shared.out, subflow) {
             self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
+        let alone = self.shared.config.profile.announces_alone();
         if let Some(last) = self.shared.out.last_mut() {
-            put_option(&mut last.segment, option);
+            put_option(&mut last.segment, option, alone);
         }
     }
 
@@ -629,9 +641,17 @@ fn open(subflows: &[Subflow], suits: impl Fn(&Subflow) -> bool) -> Vec<usize> {
     open.map(|(subflow, _)| subflow).collect()
 }
 
-/// A removal that waited is lost, though counted (`mptcp_pm_rm_addr_signal`).
-pub(super) fn lose_removal(connection: &mut Connection) {
-    if let Some(ids) = connection.announcements.take_removal() {
+/// A removal that waits is lost, though counted, as the MSS of a segment is computed. The options of one that carries data have room for it
+/// beside data ACKs of 32 bits alone, which a host sends that never received data (`mptcp_pm_rm_addr_signal`, `mptcp_established_options_dss`).
+pub(super) fn lose_removal(connection: &mut Connection, subflow: usize) {
+    let Some(multipath) = &connection.session.multipath else {
+        return;
+    };
+    let negotiated = &connection.subflows[subflow].socket.negotiated;
+    let stamps = if negotiated.timestamps { 12 } else { 0 };
+    let dss = multipath.data_len();
+    let room = OPTION_SPACE.saturating_sub(stamps + dss);
+    if let Some(ids) = connection.announcements.take_removal(room) {
         removal(ids, &mut connection.shared.counters);
     }
 }
@@ -651,7 +671,11 @@ fn forgotten(connection: &Connection) -> bool {
         && connection.shared.receive.at_end()
 }
 
-fn put_option(segment: &mut Segment, option: MptcpOption) {
+/// `alone`: an announcement and its echo have no DSS beside them.
+fn put_option(segment: &mut Segment, option: MptcpOption, alone: bool) {
+    if alone && matches!(option, MptcpOption::AddAddr { .. }) {
+        segment.dss = None;
+    }
     segment.rare_mut().add_mptcp(option);
     segment.fit_options();
 }

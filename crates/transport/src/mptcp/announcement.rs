@@ -119,8 +119,9 @@ impl Announcements {
         announcement
     }
 
-    pub fn take_removal(&mut self) -> Option<Vec<u8>> {
-        let removal = self.unsent.removal.take();
+    /// The removal that waits, where its option has room.
+    pub fn take_removal(&mut self, room: u32) -> Option<Vec<u8>> {
+        let removal = (self.unsent.removal).take_if(|ids| removal_len(ids) <= room);
         self.note_waiting();
         removal
     }
@@ -187,6 +188,13 @@ pub(super) fn echo((address_id, address, port): (u8, IpAddr, Option<u16>)) -> Mp
         port,
         hmac: None,
     }
+}
+
+/// The option space that a removal takes (Linux `mptcp_rm_addr_len`).
+fn removal_len(address_ids: &[u8]) -> u32 {
+    4 + (address_ids.len() as u32)
+        .saturating_sub(1)
+        .next_multiple_of(4)
 }
 
 /// Addresses are gone; each counts as sent.

@@ -12,7 +12,7 @@ use crate::tcp::context::{Options, Shared};
 use crate::{Mib, Nanos};
 
 /// Option space of a TCP header (RFC 9293 section 3.1).
-const OPTION_SPACE: u32 = 40;
+pub(super) const OPTION_SPACE: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 
 /// The keys of an MPTCP connection and what follows from them.

@@ -256,6 +256,12 @@ impl Profile {
         self == Self::Rfc
     }
 
+    /// Whether an announcement and its echo take the place of the DSS on their acknowledgement (Linux
+    /// `mptcp_established_options_add_addr`), or have it beside them where there is room.
+    pub(crate) fn announces_alone(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether an address is announced when the one before it was echoed, another subflow is there, or one has ended (Linux
     /// `mptcp_pm_create_subflow_or_signal_addr`), or all at once.
     pub(crate) fn announces_one_by_one(self) -> bool {

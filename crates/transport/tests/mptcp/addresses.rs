@@ -3,6 +3,7 @@
 //! | rule | test |
 //! |---|---|
 //! | ADD_ADDR with HMAC, echo | `an_announced_address_is_authenticated_echoed_and_joined` |
+//! | upstream: no DSS beside it | `announcements_and_echoes_stand_alone_upstream` |
 //! | repetition without echo | `an_announcement_is_repeated_until_its_echo` |
 //! | a wrong HMAC | `an_announcement_with_a_wrong_hmac_is_dropped` |
 //! | option space | `options_fit_and_acks_stay_whole`, `an_echo_leaves_less_room_to_sack` |
@@ -94,6 +95,22 @@ fn an_announced_address_is_authenticated_echoed_and_joined() {
         pair.client.connection().subflows()[1].tuple.remote.ip(),
         server_address(1)
     );
+}
+
+/// Linux `mptcp_established_options_add_addr` drops the other options of MPTCP.
+#[test]
+fn announcements_and_echoes_stand_alone_upstream() {
+    for (profile, alone) in [(Profile::Linux, true), (Profile::Rfc, false)] {
+        let config = with_profile(profile, mptcp());
+        let mut pair = Pair::with(&config, &config, vec![Link::new(10 * MS)], 2, 7);
+        pair.write(Side::Client, 1);
+        pair.run_for(SECOND);
+        let tells = |option: &MptcpOption| matches!(option, MptcpOption::AddAddr { .. });
+        let told = pair.log.iter().filter(|it| it.options().iter().any(tells));
+        let beside: Vec<bool> = told.map(|it| it.segment.dss.is_some()).collect();
+        assert!(beside.len() >= 2);
+        assert_eq!(!beside.contains(&true), alone, "{profile:?}");
+    }
 }
 
 #[test]

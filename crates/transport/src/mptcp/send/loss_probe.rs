@@ -11,7 +11,7 @@ impl Connection {
         let local = self.subflows[subflow].tuple.local.ip();
         if self.shared.config.profile.probes_by_route() && self.policy.addresses().is_down(local) {
             // The MSS is computed first (`tcp_current_mss`). Nothing leaves, so the rest of the retransmission timeout follows (`tcp_rearm_rto`).
-            lose_removal(self);
+            lose_removal(self, subflow);
             return self.with(subflow, |socket, cx| socket.arm_retransmission(cx.shared));
         }
         if !self.with(subflow, |socket, cx| socket.on_probe_timeout(cx.shared)) {

@@ -110,3 +110,10 @@ def test_a_file_that_has_gone_is_one_line(plain: str, tmp_path: Path) -> None:
     (tmp_path / "a.trace").unlink()
     with pytest.raises(ScenarioError, match=r"a\.trace: cannot be read: No such file or directory$"):
         scenario.stored()
+
+
+def test_a_scenario_without_a_name_keeps_the_one_of_its_plan(plain: str, tmp_path: Path) -> None:
+    scenario = Scenario.parse(plain.replace('name = "two-paths"\n', "", 1), "x")
+    assert "name" not in scenario.to_data()
+    (tmp_path / "other").mkdir()
+    assert put(tmp_path / "other", scenario.stored()).plan() == scenario.plan()

@@ -329,7 +329,8 @@ class Scenario(Tables):
         from polypath.scenario.writing import to_toml
 
         try:
-            data, found = relocated(_ordered(self.to_data() | {"seed": self.seed}), self.axes)
+            # a file without a name has that of its folder
+            data, found = relocated(_ordered(self.to_data() | {"name": self.name, "seed": self.seed}), self.axes)
         except RegistryError as error:
             raise ScenarioError(error.message, hint=error.hint) from error
         return Stored(to_toml(data), found)

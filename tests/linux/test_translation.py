@@ -112,8 +112,8 @@ def _small_ipv6(plan: Plan) -> None:
         (_choose("scheduler", "otias"), "no scheduler 'otias'"),
         (
             _choose("congestion", "wvegas"),
-            "'wvegas' (--engine sim has); it has reno, cubic, bbr, vegas, scalable, westwood, htcp, illinois, cdg, dctcp, "
-            "lia, olia, balia",
+            "'wvegas' (--engine sim has); it has reno, cubic, bbr, vegas, scalable, westwood, htcp, "
+            "illinois, cdg, dctcp, lia, olia, balia",
         ),
         (_choose("congestion", "olia", variant="mptcp.org"), "variant=draft only"),
         (_choose("path_manager", "binder"), "no path manager 'binder' (--engine sim has)"),

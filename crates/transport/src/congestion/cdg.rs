@@ -345,7 +345,7 @@ impl CongestionControl for Cdg {
     fn ssthresh(&mut self, path: &mut Member) -> u32 {
         let window = path.cwnd;
         if self.queue == Queue::BackedOff {
-            let left = u64::from(window) * u64::from(self.config.backoff_beta) >> 10;
+            let left = (u64::from(window) * u64::from(self.config.backoff_beta)) >> 10;
             return (left as u32).max(2);
         }
         if self.queue == Queue::NotFull && self.config.use_tolerance {

@@ -733,6 +733,26 @@ fn the_acknowledgement_that_reports_a_mark_shrinks_the_window() {
     assert_eq!(script.cwnd(), 5);
 }
 
+/// The acknowledgement that ends a reduction may report another mark, and then begins the next (`tcp_fastretrans_alert`, `tcp_try_to_open`).
+#[test]
+fn a_mark_at_the_end_of_a_reduction_begins_another() {
+    for profile in [Profile::Linux, Profile::Rfc] {
+        let mut script = marking(profile);
+        let mut echo = script.ack(at(1));
+        echo.flags |= Flags::ECE;
+        script.inject(echo);
+        script.inject(script.ack(at(10)));
+        script.write(20 * MSS);
+        assert_eq!(script.connection.paths()[0].state, CaState::Cwr);
+        let first = script.connection.paths()[0].ssthresh;
+        let mut echo = script.ack(at(11));
+        echo.flags |= Flags::ECE;
+        script.inject(echo);
+        let path = &script.connection.paths()[0];
+        assert_eq!((path.state, path.ssthresh), (CaState::Cwr, first / 2));
+    }
+}
+
 fn marked_peer() -> Peer {
     Peer {
         flags: Flags::ECE,

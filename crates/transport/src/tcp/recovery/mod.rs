@@ -398,9 +398,6 @@ impl Socket {
         if delivery.packets > 0 {
             self.congestion.on_sample(&mut cx.path, &ack);
         }
-        if delivery.marked {
-            reduce_at_the_mark(self, cx);
-        }
         let mut published = self.reckoning == Reckoning::Nothing
             && self.paced.is_none()
             && self.recovery.probe_end.is_none();
@@ -408,9 +405,13 @@ impl Socket {
             self.judge_probe(cx, delivery);
         }
         self.adapt_reordering_window();
-        if self.recovery.state != CaState::Open || delivery.dubious() {
+        let state = self.recovery.state;
+        if state != CaState::Open || delivery.dubious() {
             self.step_recovery(cx, delivery, before);
             published = false;
+        }
+        if delivery.marked && state < CaState::Loss {
+            reduce_at_the_mark(self, cx);
         }
         if delivery.rearm {
             self.arm_after_ack(cx.shared);
@@ -793,7 +794,7 @@ fn reduce_as_asked(socket: &mut Socket, path: &mut Member) {
     socket.on_congestion_experienced(path);
 }
 
-/// The controller has heard of the mark, upstream.
+/// Upstream, the controller has heard of the mark, and an episode that it ends is over (`tcp_try_to_open`).
 #[cold]
 fn reduce_at_the_mark(socket: &mut Socket, cx: &mut Context<impl Options>) {
     if cx.shared.config.profile.reduces_at_the_mark() {

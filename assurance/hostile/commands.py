@@ -72,6 +72,8 @@ ALL: Final = (
     Command("export-xplot", ("export", "xplot", "stored", "--out", "made"), ("made",)),
     Command("export-netanim", ("export", "netanim", "stored", "--out", "made"), ("made",)),
     Command("export-qvis", ("export", "qvis", "logged", "--out", "made"), ("made",)),
+    Command("bundle", ("bundle", "stored", "--out", "made.zip"), ("made.zip",)),
+    Command("new-lab", ("new", "lab", "fresh"), ("fresh",)),
     Command("import", ("import", "stored/plan.json", "--out", "made.toml"), ("made.toml",)),
     Command("new-trace", ("new-trace", "lte", "lte.up"), ("lte.up",)),
     Command("labs", ("labs",)),

@@ -180,8 +180,8 @@ def along(
 ) -> pl.DataFrame:
     """How the ratios of `across` change with the properties of the networks (docs/statistics.md).
 
-    A row for each connection, measure, value and property: Spearman's `correlation` of the property with the ratio,
-    its p-value `p_holm`, corrected for the table, and the ratio below and above the median of the property. Properties
+    A row for each connection, measure, value and property. It has Spearman's `correlation` of the property with the
+    ratio, and its p-value `p_holm`, corrected for the table. The ratio is given below and above the median. Properties
     are the numbers of the axes, the settings of drawn ones, and ratios of those that end in the same word.
     """
     by, base, of = _chosen(result, by, base, measure)

@@ -324,7 +324,7 @@ def _show_across(name: str, by: str, base: str, found: pl.DataFrame) -> None:
 
 
 def _show_along(by: str, found: pl.DataFrame) -> None:
-    """Of each value the properties that its ratio is shown to depend on, the closest first."""
+    """For each value, the properties that its ratio is shown to depend on, the closest first."""
     shown_rows = found.filter(pl.col("p_holm") < paired.LEVEL)
     if found.is_empty():
         return

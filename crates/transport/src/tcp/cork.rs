@@ -2,8 +2,11 @@
 //! also waits for the acknowledgement. After that it waits for the timer of window probes, which sends it
 //! (`tcp_nagle_check`, `tcp_check_probe_timer`, `tcp_write_wakeup`).
 
+use polypath_wire::tcp::Segment;
+
 use super::timer::Pending;
 use super::{FinState, Socket};
+use crate::seq::unwrap;
 use crate::tcp::context::Shared;
 use crate::{MILLISECOND, Nanos};
 
@@ -29,6 +32,13 @@ impl Socket {
     /// What waits here leaves when its timer says so.
     pub(crate) fn tries_again(&self) -> bool {
         self.timers.pending == Pending::Probe
+    }
+
+    /// Whether a segment ends below what was acknowledged, as a keep-alive does: its acknowledgement is not looked at (Linux
+    /// `tcp_sequence`, before `tcp_ack`).
+    pub(super) fn is_old(&self, segment: &Segment) -> bool {
+        let seq = unwrap(self.irs, segment.seq, self.received);
+        seq + u64::from(segment.seq_len()) < self.ack.acknowledged()
     }
 
     /// Whether the retransmission timer neither runs nor has passed its turn to another of the kind.

@@ -5,7 +5,7 @@
 //! | initial window, slow start | `the_initial_window_is_ten_segments`, `slow_start_sends_two_segments_for_each_acknowledged`, `slow_start_may_count_acknowledgements` |
 //! | window growth needs use | `a_window_that_is_not_used_does_not_grow`, `the_window_shrinks_after_idleness` |
 //! | Nagle with Minshall's change | `nagle_holds_a_second_small_segment`, `a_full_segment_in_flight_does_not_hold_a_small_one`, `without_nagle_small_segments_leave_at_once`, `closing_releases_the_small_rest` |
-//! | cork (TCP_CORK, net/ipv4/tcp_output.c) | `a_corked_rest_waits_for_a_full_segment`, `a_corked_rest_leaves_when_a_timeout_has_passed`, `a_corked_rest_waits_anew_from_each_acknowledgement`, `a_corked_rest_waits_first_for_what_is_in_flight`, `closing_releases_a_corked_rest` |
+//! | cork (TCP_CORK, net/ipv4/tcp_output.c) | `a_corked_rest_waits_for_a_full_segment`, `a_corked_rest_leaves_when_a_timeout_has_passed`, `a_corked_rest_waits_anew_from_each_acknowledgement`, `a_peers_keep_alive_does_not_put_a_corked_rest_off`, `a_corked_rest_waits_first_for_what_is_in_flight`, `closing_releases_a_corked_rest` |
 //! | flags of a write in profile `linux` (net/ipv4/tcp.c `tcp_push`, `tcp_stream_memory_free`) | `more_to_come_is_not_pushed`, `a_record_has_segments_of_its_own`, `a_writer_waits_while_much_is_unsent` |
 //! | what leaves together again (net/ipv4/tcp_output.c `tcp_xmit_retransmit_queue`) | `what_leaves_together_again_is_pushed` |
 //! | receive window | `the_peers_window_is_respected`, `upstream_follows_a_window_that_shrinks`, `a_window_smaller_than_a_segment_is_used_when_nothing_is_in_flight` |
@@ -382,6 +382,31 @@ fn a_corked_rest_waits_anew_from_each_acknowledgement() {
     script.run_for(ceiling - 1);
     script.expect_nothing();
     script.run_for(1);
+    script.expect_data(1, 100);
+}
+
+/// Linux `tcp_sequence` drops a segment that ends below what was acknowledged before `tcp_ack` sees it: a peer's keep-alives, more
+/// frequent than the timer, would hold the rest back for good.
+#[test]
+fn a_peers_keep_alive_does_not_put_a_corked_rest_off() {
+    let mut script = connected(&corked());
+    script.inject(script.ack(1));
+    let written = script.now;
+    script.write(100);
+    let ceiling = 100 * MS + (4 * 50 * MS).max(200 * MS);
+    for _ in 0..3 {
+        script.run_for(ceiling / 4);
+        let mut probe = script.ack(1);
+        probe.seq = probe.seq.wrapping_sub(1);
+        script.inject(probe);
+        assert!(
+            script
+                .drain()
+                .iter()
+                .all(|sent| sent.segment.payload.len == 0)
+        );
+    }
+    script.run_until(written + ceiling);
     script.expect_data(1, 100);
 }
 

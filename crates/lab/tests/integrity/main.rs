@@ -48,6 +48,8 @@ use runner::{Failure, judge_all};
 use scenario::{Scenario, middleboxes, names};
 use verdict::Seen;
 
+/// The first of those that are the same each day; among them is each ending that [`Seen`] counts.
+const FIXED: u64 = 1_000;
 /// Scenarios of each run, and as many others of each day: of TCP and of QUIC.
 const OF_TCP: u64 = 1_500;
 const OF_QUIC: u64 = 500;
@@ -130,7 +132,7 @@ fn every_stream_arrives_whole_or_ends_as_the_rfcs_have_it() {
         check(seed..seed + 1);
         return;
     }
-    let seen = check(0..OF_TCP);
+    let seen = check(FIXED..FIXED + OF_TCP);
     assert!(1_000 * (seen.unlucky + seen.slow) <= OF_TCP, "{seen:?}");
     assert!(
         seen.finished > 0

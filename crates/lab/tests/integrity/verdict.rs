@@ -491,6 +491,16 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// Whether a side's subflows had all been closed: the connection then ends after a time of its own (Linux `net.mptcp.close_timeout`).
+    fn has_no_subflow_left(&self, id: &str, side: &str) -> bool {
+        let count = |kind| {
+            let matching = [("connection", id), ("kind", kind), ("host", side)];
+            self.rows("events", &matching).len()
+        };
+        let closed = count("subflow-closed");
+        closed > 0 && closed == count("subflow-established")
+    }
+
     pub fn established(&self, id: &str, side: &str) -> bool {
         let matching = [
             ("connection", id),
@@ -522,7 +532,10 @@ impl<'a> Run<'a> {
             None => unsent == 0 && !(probes && self.established(id, side)),
             Some("finished" | "timed-out" | "unreachable") => true,
             // The peer may have lost patience before the network died, and said so.
-            Some("reset") => self.limit(application).is_some() || self.proxied(),
+            Some("reset") => {
+                let without = self.has_no_subflow_left(id, side);
+                self.limit(application).is_some() || self.proxied() || without
+            }
             Some(_) => false,
         };
         require(plausible, || {

@@ -270,7 +270,9 @@ impl Connection {
                 return false;
             }
         }
-        self.with(subflow, |socket, cx| socket.on_ecn(cx, marked, segment));
+        if self.subflows[subflow].socket.negotiated.ecn {
+            self.with(subflow, |socket, cx| socket.on_ecn(cx, marked, segment));
+        }
         if !both_closed {
             self.with(subflow, |socket, cx| socket.on_ack(cx, segment));
         }

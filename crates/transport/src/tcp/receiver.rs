@@ -404,8 +404,8 @@ impl Socket {
     /// one where the controller needs ECN (Linux `tcp_ecn_send`, `tcp_ecn_send_syn`).
     #[inline]
     pub(crate) fn ecn_capable(&self, segment: &Segment, purpose: Purpose) -> bool {
-        let first_data = segment.payload.len > 0 && purpose.is_first();
-        self.negotiated.ecn && (first_data || self.negotiated.echoes_each)
+        self.negotiated.ecn
+            && (segment.payload.len > 0 && purpose.is_first() || self.negotiated.echoes_each)
     }
 }
 

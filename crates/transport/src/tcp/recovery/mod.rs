@@ -289,7 +289,7 @@ impl Socket {
         if segment.flags.contains(Flags::ECE) && self.negotiated.ecn {
             self.conclude_marked(cx, &mut delivery, before);
         } else if self.concludes(&delivery) {
-            published = self.conclude(cx, &mut delivery, before);
+            published = self.conclude(cx, &mut delivery, before, false);
         }
         if self.una > before {
             self.fin_acknowledged(cx.shared, segment);
@@ -369,16 +369,18 @@ impl Socket {
         delivery: &mut Delivery,
         before: u64,
     ) {
-        self.conclude(cx, delivery, before);
+        let marked = delivery.marked;
+        self.conclude(cx, delivery, before, marked);
     }
 
-    /// True: what the path tells is up to date.
+    /// True: what the path tells is up to date. Whether it is marked, the usual caller knows.
     #[inline(always)]
     fn conclude(
         &mut self,
         cx: &mut Context<impl Options>,
         delivery: &mut Delivery,
         before: u64,
+        marked: bool,
     ) -> bool {
         let rtt = self.sample_rtt(cx, delivery);
         if let Some(rtt) = rtt {
@@ -389,7 +391,7 @@ impl Socket {
         let mut ack = Ack {
             now: cx.shared.now,
             packets: delivery.packets,
-            marked: if delivery.marked { delivery.packets } else { 0 },
+            marked: if marked { delivery.packets } else { 0 },
             rtt,
             cwnd_limited: limited,
             next_seq: self.next,
@@ -410,7 +412,7 @@ impl Socket {
             self.step_recovery(cx, delivery, before);
             published = false;
         }
-        if delivery.marked && state < CaState::Loss {
+        if marked && state < CaState::Loss {
             reduce_at_the_mark(self, cx);
         }
         if delivery.rearm {

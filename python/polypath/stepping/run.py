@@ -155,6 +155,7 @@ class Run:
         turns = Turns() if self._decide else None
         self._turns = turns
         self._loader = _Loader(Askers(turns.ask if turns is not None else _nobody), self._algorithms)
+        self._closing = weakref.finalize(self, _close, turns, self._loader)
         simulation = self._guarded(lambda: _core.Simulation(self._plan.json(), "none", None, self._loader))
         self._course, self._simulation = _Course(simulation), simulation
         #: A decision without an answer, or a call that Ctrl-C left.
@@ -165,7 +166,6 @@ class Run:
         self._answers: list[Any] = []
         self._changes: list[tuple[int, dict[str, Any]]] = []
         self._actions: list[tuple[int, dict[str, Any]]] = []
-        self._closing = weakref.finalize(self, _close, turns, self._loader)
 
     def __enter__(self) -> Run:
         return self
@@ -347,17 +347,14 @@ class Run:
         try:
             return work()
         except _core.ScriptError as error:
-            self._fail()
+            self._closing()
             raise script.failed(error, self._loader) from error
         except (_core.PlanError, RuntimeError, OSError) as error:
             if isinstance(error, EngineError):
                 raise
-            self._fail()
-            raise self._loader.blamed() or EngineError(" ".join(str(error).split())) from error
-
-    def _fail(self) -> None:
-        if hasattr(self, "_closing"):
+            blamed = self._loader.blamed()
             self._closing()
+            raise blamed or EngineError(" ".join(str(error).split())) from error
 
     def _require_open(self) -> None:
         if not self._closing.alive:

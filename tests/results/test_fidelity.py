@@ -126,7 +126,7 @@ def test_a_video_has_its_rate_and_stalls() -> None:
 
 def test_every_file_is_an_entry_and_every_entry_a_scenario() -> None:
     files = {path.stem for path in fidelity.FOLDER.glob("*.toml")} - {"catalogue", "labs"}
-    assert files == {entry.name for entry in fidelity.catalogue()}
+    assert files == {entry.file or entry.name for entry in fidelity.catalogue()}
     for entry in fidelity.catalogue():
         stack = entry.scenario().plan(1).data["nodes"][0]["stack"]
         if entry.reference == "linux":

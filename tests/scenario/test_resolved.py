@@ -10,7 +10,9 @@ from polypath.formats import plan as plans
 from polypath.scenario import Plan, Scenario, ScenarioError
 
 EXAMPLES = sorted(
-    path for path in Path(__file__).parents[2].joinpath("examples").rglob("*.toml") if path.name != "Cargo.toml"
+    path
+    for path in Path(__file__).parents[2].joinpath("examples").rglob("*.toml")
+    if path.name not in ("Cargo.toml", "rubric.toml")
 )
 
 NETWORK = """

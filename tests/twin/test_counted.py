@@ -98,10 +98,10 @@ def test_in_reverse_the_servers_figures_count(tmp_path: Path) -> None:
 
 def test_a_controller_that_no_scenario_has_gives_way_to_the_default(tmp_path: Path) -> None:
     found = iperf3()
-    found["end"]["sender_tcp_congestion"] = "htcp"
+    found["end"]["sender_tcp_congestion"] = "hybla"
     made = twin_of(found, tmp_path)
     assert made.trial.choice.congestion == "cubic"
-    assert "# htcp; Linux's default" in made.text
+    assert "# hybla; Linux's default" in made.text
 
 
 def test_a_stream_of_events_is_read_as_one_object(tmp_path: Path) -> None:

@@ -34,17 +34,17 @@ impl Socket {
         self.timers.pending == Pending::Probe
     }
 
-    /// Whether a segment ends below what was acknowledged, as a keep-alive does: its acknowledgement is not looked at (Linux
-    /// `tcp_sequence`, before `tcp_ack`).
-    pub(super) fn is_old(&self, segment: &Segment) -> bool {
-        let seq = unwrap(self.irs, segment.seq, self.received);
-        seq + u64::from(segment.seq_len()) < self.ack.acknowledged()
-    }
-
     /// Whether the retransmission timer neither runs nor has passed its turn to another of the kind.
     pub(super) fn awaits_no_answer(&self) -> bool {
         matches!(self.timers.pending, Pending::None | Pending::Probe)
     }
+}
+
+/// Whether a segment ends below what was acknowledged, as a keep-alive does: its acknowledgement is not looked at (Linux `tcp_sequence`,
+/// before `tcp_ack`).
+pub(super) fn is_old(socket: &Socket, segment: &Segment) -> bool {
+    let seq = unwrap(socket.irs, segment.seq, socket.received);
+    seq + u64::from(segment.seq_len()) < socket.ack.acknowledged()
 }
 
 /// An acknowledgement arrived while nothing is in flight: what a cork holds waits once more from then on (`tcp_ack_probe`,

@@ -11,19 +11,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from ..commands import called
+from ..two_paths import fetching
 
-NETWORK = """
-duration = "3 s"
-host = { client = {}, server = {} }
-link.wifi = { ends = ["client", "server"], rate = "10 Mbps", delay = "10 ms" }
-link.lte = { ends = ["client", "server"], rate = "5 Mbps", delay = "30 ms" }
-defaults.path_manager = "fullmesh"
-[[application]]
-name = "get"
-kind = "fetch"
-transport = "mptcp"
-size = "200 kB"
-"""
+NETWORK = fetching("200 kB")
 RUBRIC = """
 title = "Two paths"
 submission = "scheduler"

@@ -15,19 +15,9 @@ from polypath.playground import of_lab
 from polypath.scenario import ScenarioError
 
 from ..commands import called
+from ..two_paths import fetching
 
-SCENARIO = """
-duration = "3 s"
-host = { client = {}, server = {} }
-link.wifi = { ends = ["client", "server"], rate = "10 Mbps", delay = "10 ms" }
-link.lte = { ends = ["client", "server"], rate = "5 Mbps", delay = "30 ms" }
-defaults.path_manager = "fullmesh"
-[[application]]
-name = "get"
-kind = "fetch"
-transport = "mptcp"
-size = "500 kB"
-"""
+SCENARIO = fetching("500 kB")
 LAB = """title = "Mine"
 question = "Is it?"
 tries = ["polypath run mine: what then?"]

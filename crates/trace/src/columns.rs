@@ -23,6 +23,8 @@ pub(crate) trait Value {
     fn bytes(column: &Self::Column) -> usize;
     fn push(self, column: &mut Self::Column);
     fn remove(column: &mut Self::Column, rows: Range<usize>);
+    /// The rows from `first` on, which are there.
+    fn tail(column: &Self::Column, first: usize) -> Self::Column;
     /// A number's column becomes its array without being copied.
     fn array(column: Self::Column) -> ArrayRef;
     fn digest(column: &Self::Column, hasher: &mut Sha256);
@@ -64,6 +66,9 @@ macro_rules! number {
             fn remove(column: &mut Self::Column, rows: Range<usize>) {
                 column.drain(rows);
             }
+            fn tail(column: &Self::Column, first: usize) -> Self::Column {
+                column[first..].to_vec()
+            }
             fn array(column: Self::Column) -> ArrayRef {
                 <$type as Number>::array(column)
             }
@@ -99,6 +104,10 @@ impl<T: Number> Value for Option<T> {
 
     fn remove(column: &mut Self::Column, rows: Range<usize>) {
         column.drain(rows);
+    }
+
+    fn tail(column: &Self::Column, first: usize) -> Self::Column {
+        column[first..].to_vec()
     }
 
     fn array(column: Self::Column) -> ArrayRef {
@@ -174,6 +183,14 @@ impl Value for Text {
         }
     }
 
+    fn tail(column: &Strings, first: usize) -> Strings {
+        let mut tail = Strings::default();
+        for &row in &column.rows[first..] {
+            column.distinct[row as usize].clone().push(&mut tail);
+        }
+        tail
+    }
+
     fn array(column: Strings) -> ArrayRef {
         let values = column
             .rows
@@ -217,6 +234,22 @@ mod tests {
         let array = array.as_any().downcast_ref::<LargeStringArray>().unwrap();
         let back: Vec<_> = array.iter().flatten().collect();
         assert_eq!(back, ["client", "client", "server", "client", ""]);
+    }
+
+    #[test]
+    fn a_tail_is_as_if_nothing_had_been_before() {
+        let [mut column, mut only] = <[Strings; 2]>::default();
+        for text in ["client", "server", "client", "link"] {
+            Text::from(text).push(&mut column);
+        }
+        for text in ["client", "link"] {
+            Text::from(text).push(&mut only);
+        }
+        assert_eq!(
+            digest_of::<Text>(&Text::tail(&column, 2)),
+            digest_of::<Text>(&only)
+        );
+        assert_eq!(u32::tail(&vec![1, 2, 3], 3), Vec::<u32>::new());
     }
 
     #[test]

@@ -46,6 +46,15 @@ macro_rules! tables {
                     $( <$type as $crate::columns::Value>::remove(&mut self.$field, rows.clone()); )+
                 }
 
+                /// The rows from the one at `first` on, copied.
+                pub fn tail(&self, first: usize) -> Self {
+                    let first = first.min(self.rows);
+                    Self {
+                        rows: self.rows - first,
+                        $( $field: <$type as $crate::columns::Value>::tail(&self.$field, first), )+
+                    }
+                }
+
                 /// Number of rows.
                 pub fn len(&self) -> usize {
                     self.rows

@@ -18,8 +18,9 @@ from polypath.results import across, along, folder, layout, paired
 from polypath.results.files import write_table
 from polypath.results.points import MEASURES, SEED, short, telling
 from polypath.scenario.vary import SEEDS, Axis
+from polypath.scenario.vary import shown as shown_number
 from polypath.sweeps import Result
-from polypath.units import PACKETS, RATE, SIZE, TIME, nearest
+from polypath.units import nearest
 
 #: How many seeds there are where neither command nor scenario says.
 SEEDS_LEFT_OUT: Final = 10
@@ -340,7 +341,7 @@ def _show_along(by: str, found: pl.DataFrame) -> None:
         closest = group.with_columns(pl.col("correlation").abs().alias("_close"))
         for _, own in closest.group_by("value", maintain_order=True):
             for row in own.sort("_close", descending=True).head(_MOST_PROPERTIES).iter_rows(named=True):
-                middle = _number(row["median"], row["unit"])
+                middle = shown_number(row["median"], row["unit"])
                 ratios = ["" if row[each] is None else f"{row[each]:.3f}" for each in ("ratio_below", "ratio_above")]
                 names = escape(row["value"]), escape(row["property"])
                 shown.add_row(*names, f"{row['correlation']:+.2f}", middle, *ratios)
@@ -350,16 +351,6 @@ def _show_along(by: str, found: pl.DataFrame) -> None:
         "networks on either side of the property's median. Only what is shown at 5 %, corrected for all properties",
         style="dim",
     )
-
-
-def _number(value: float, unit: str) -> str:
-    if unit == "fraction":
-        return f"{100 * value:.3g} %"
-    known = {"bps": RATE, "s": TIME, "bytes": SIZE, "packets": PACKETS}
-    if unit not in known:
-        return f"{value:.3g}"
-    scale = 10**9 if unit == "s" else 1
-    return known[unit].shown(round(float(f"{value * scale:.3g}")))
 
 
 def _draw_profiles(directory: Path, result: Result, by: str, networks: Sequence[str], found: pl.DataFrame) -> None:

@@ -45,7 +45,7 @@ class CongestionEnv(Episodes[NDArray[np.float32]]):
         reward: Callable[[CongestionDecision, float], float] | None = None,
     ) -> None:
         super().__init__(scenario, networks)
-        self._key = key_of(scenario, key, "congestion")
+        self._key = key_of(key, "congestion")
         self._interval = interval
         self._reward = power if reward is None else reward
         self._decision: CongestionDecision | None = None

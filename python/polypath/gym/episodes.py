@@ -126,7 +126,7 @@ class Episodes(gymnasium.Env[Observation, Action], Generic[Action]):
             raise EngineError(f"there is no network {number}; the scenario has 0 to {count - 1}")
 
 
-def key_of(scenario: Target, wanted: str | None, last: str) -> str:
+def key_of(wanted: str | None, last: str) -> str:
     """The key that an environment decides: the one that was given, or that of the defaults."""
     key = f"defaults.{last}" if wanted is None else wanted
     if key.rpartition(".")[2] != last:

@@ -15,10 +15,10 @@ from polypath.gym.episodes import MOST, Episodes, Observation, key_of
 from polypath.interface import Target
 from polypath.scenario import Scenario
 from polypath.stepping import Run
+from polypath.stepping.decisions import pace
 
 #: What is told of each path over the last interval, in this order.
 OF_PATH: Final = ("rate_mbps", "srtt_s", "min_rtt_s", "lost", "cwnd", "in_flight")
-_PACING: Final = 1.2
 
 
 class _Hands:
@@ -74,8 +74,7 @@ class _Window:
             if wanted is not None:
                 path.cwnd = wanted
             hands.told[index] = (path.srtt, path.min_rtt, path.cwnd, path.in_flight)
-        if path.srtt > 0:
-            path.pacing_rate = max(_PACING * path.cwnd * path.mss / path.srtt, 1.0)
+        pace(path)
 
 
 class JointEnv(Episodes[NDArray[np.float32]]):
@@ -105,7 +104,7 @@ class JointEnv(Episodes[NDArray[np.float32]]):
         reward: Callable[[Observation, float], float] | None = None,
     ) -> None:
         super().__init__(scenario, networks)
-        self._keys = [key_of(scenario, f"{side}.{last}", last) for last in ("scheduler", "congestion")]
+        self._keys = [key_of(f"{side}.{last}", last) for last in ("scheduler", "congestion")]
         self._paths, self._interval, self._delay = paths, interval, delay
         self._reward = reward
         self._hands = _Hands(paths)

@@ -40,7 +40,7 @@ class SchedulingEnv(Episodes[np.int64]):
         reward: Callable[[SchedulerDecision | None, float], float] | None = None,
     ) -> None:
         super().__init__(scenario, networks)
-        self._key = key_of(scenario, key, "scheduler")
+        self._key = key_of(key, "scheduler")
         self._paths = paths
         self._reward = reward
         self._decision: SchedulerDecision | None = None

@@ -5,7 +5,8 @@ Seeds, drawn networks and other axes of many values are pooled: each curve has a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Final
@@ -46,29 +47,11 @@ def _told_apart(axes: Sequence[Axis]) -> list[int]:
 
 def draw_delays(name: str, axes: Sequence[Axis], places: Places, look: Look | None = None) -> Figure | None:
     """A panel for each application that asks, a curve for each place; None where nothing asks."""
-    look = look or Look()
     names = list(dict.fromkeys(of.name for run in places.values() for of in metrics.connections(run) if shows(run, of)))
-    if not names or not drawn_axes(axes):
-        return None
-    with style(look):
-        figure = Picture(figsize=look.size or (_WIDTH, _HEIGHT * len(names)), layout="constrained")
-        if look.titles:
-            figure.suptitle(name, x=0.01, ha="left")
-        for panel, application in zip(figure.subplots(len(names), squeeze=False)[:, 0], names, strict=True):
-            _draw(panel, application, axes, places)
-            panel.set_title(application if len(names) > 1 else "")
-            put_legend(panel, panel is figure.axes[0])
-        return figure
+    told = _told_apart(axes)
 
-
-def _draw(panel: Axes, application: str, axes: Sequence[Axis], places: Places) -> None:
-    varied = _told_apart(axes)
-    counts = set()
-    curves: dict[metrics.Delays, list[str]] = {}
-    for labels in product(*(axes[place].labels for place in varied)):
-        runs = [run for key, run in places.items() if tuple(key[place] for place in varied) == labels]
-        if not runs:
-            continue
+    def times(application: str, labels: tuple[str, ...]) -> _Sample:
+        runs = [run for key, run in places.items() if tuple(key[place] for place in told) == labels]
         delays = [
             delay
             for run in runs
@@ -76,49 +59,85 @@ def _draw(panel: Axes, application: str, axes: Sequence[Axis], places: Places) -
             if of.name == application and shows(run, of)
             for delay in metrics.delays(run, of)
         ]
-        counts.add((len(runs), len(delays)))
-        curves.setdefault(metrics.Delays.of(delays), []).append(", ".join(labels))
-    for number, (known, same) in enumerate(curves.items()):
-        none = "none answered" if known.sent else "none sent"
-        distribution(panel, known, color=colour(number), label=" = ".join(same), none=none)
-    panel.set(xlabel=DELAY, ylabel="part of the requests")
-    panel.set_ylim(0, 1.02)
-    panel.set_title(_told(counts, "requests", axes), loc="right", fontsize="small", fontweight="normal")
+        return len(runs), delays
+
+    return _draw(name, axes, names, times, _DELAYS, look)
 
 
 def draw_completions(name: str, axes: Sequence[Axis], points: pl.DataFrame, look: Look | None = None) -> Figure | None:
     """A panel for each connection that is to finish, a curve for each place; None where nothing finishes, or where
     there are too many curves to tell apart. `points` is the table of the sweep."""
-    look = look or Look()
     names = points.filter(pl.col("completion_s").is_not_null())["connection"].unique(maintain_order=True).to_list()
+    told = [axes[place].name for place in _told_apart(axes)]
+
+    def times(connection: str, labels: tuple[str, ...]) -> _Sample:
+        chosen = (pl.col(axis) == label for axis, label in zip(told, labels, strict=True))
+        own = points.filter(pl.col("connection") == connection, *chosen)["completion_s"]
+        return len(own), [None if each is None else round(each * metrics.SECOND) for each in own]
+
+    return _draw(name, axes, names, times, _COMPLETIONS, look)
+
+
+#: Of a place how many runs it has, and their times in ns; None: never.
+_Sample = tuple[int, list[int | None]]
+
+
+@dataclass(frozen=True)
+class _Words:
+    """How a figure names what it is of."""
+
+    across: str
+    #: What is counted, and what a legend says where no time is known.
+    what: str
+    none: str
+
+
+_DELAYS: Final = _Words(DELAY, "requests", "none answered")
+_COMPLETIONS: Final = _Words("completion time (ms)", "runs", "none finished")
+
+
+def _draw(
+    name: str,
+    axes: Sequence[Axis],
+    names: Sequence[str],
+    times: Callable[[str, tuple[str, ...]], _Sample],
+    words: _Words,
+    look: Look | None,
+) -> Figure | None:
+    look = look or Look()
     if not names or not drawn_axes(axes):
         return None
     with style(look):
         figure = Picture(figsize=look.size or (_WIDTH, _HEIGHT * len(names)), layout="constrained")
         if look.titles:
             figure.suptitle(name, x=0.01, ha="left")
-        for panel, connection in zip(figure.subplots(len(names), squeeze=False)[:, 0], names, strict=True):
-            _draw_completions(panel, axes, points.filter(pl.col("connection") == connection))
-            panel.set_title(connection if len(names) > 1 else "")
+        for panel, each in zip(figure.subplots(len(names), squeeze=False)[:, 0], names, strict=True):
+            _draw_panel(panel, each, axes, times, words)
+            panel.set_title(each if len(names) > 1 else "")
             put_legend(panel, panel is figure.axes[0])
         return figure
 
 
-def _draw_completions(panel: Axes, axes: Sequence[Axis], points: pl.DataFrame) -> None:
-    varied = _told_apart(axes)
+def _draw_panel(
+    panel: Axes,
+    name: str,
+    axes: Sequence[Axis],
+    times: Callable[[str, tuple[str, ...]], _Sample],
+    words: _Words,
+) -> None:
     counts = set()
     curves: dict[metrics.Delays, list[str]] = {}
-    for labels in product(*(axes[place].labels for place in varied)):
-        own = points.filter(*(pl.col(axes[place].name) == one for place, one in zip(varied, labels, strict=True)))
-        times = [None if each is None else round(each * metrics.SECOND) for each in own["completion_s"]]
-        if times:
-            counts.add((len(times), len(times)))
-            curves.setdefault(metrics.Delays.of(times), []).append(", ".join(labels))
+    for labels in product(*(axes[place].labels for place in _told_apart(axes))):
+        runs, found = times(name, labels)
+        if runs:
+            counts.add((runs, len(found)))
+            curves.setdefault(metrics.Delays.of(found), []).append(", ".join(labels))
     for number, (known, same) in enumerate(curves.items()):
-        distribution(panel, known, color=colour(number), label=" = ".join(same), none="none finished")
-    panel.set(xlabel="completion time (ms)", ylabel="part of the runs")
+        none = words.none if known.sent else "none sent"
+        distribution(panel, known, color=colour(number), label=" = ".join(same), none=none)
+    panel.set(xlabel=words.across, ylabel=f"part of the {words.what}")
     panel.set_ylim(0, 1.02)
-    panel.set_title(_told(counts, "runs", axes), loc="right", fontsize="small", fontweight="normal")
+    panel.set_title(_told(counts, words.what, axes), loc="right", fontsize="small", fontweight="normal")
 
 
 def _told(counts: set[tuple[int, int]], what: str, axes: Sequence[Axis]) -> str:

@@ -347,9 +347,10 @@ class Scenario(Tables):
         except RegistryError as error:
             raise ScenarioError(error.message, hint=error.hint) from error
 
-    def last_actions(self) -> list[dict[str, Any]]:
-        """The changes that the last event means, as a plan has them."""
-        return planning.last_actions(self._resolved)
+    def actions(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The changes that an event means in this scenario, as a plan has them. Raises ScenarioError."""
+        tables = self.with_more("event", [event])._resolved
+        return planning.actions(tables, tables.event[-1])
 
 
 def _holds(file_and_class: str, source: str) -> bool:

@@ -114,9 +114,9 @@ def build(tables: Tables) -> Plan:
     return Plan(_Builder(tables).data())
 
 
-def last_actions(tables: Tables) -> list[dict[str, Any]]:
-    """What the plan has of the last event."""
-    return _Builder(tables)._actions(tables.event[-1])
+def actions(tables: Tables, event: Event) -> list[dict[str, Any]]:
+    """The changes that an event means, as a plan has them."""
+    return _Builder(tables).actions(event)
 
 
 class _Builder:
@@ -314,7 +314,7 @@ class _Builder:
         }
 
     def _events(self) -> list[dict[str, Any]]:
-        own = [(event.at, action) for event in self.tables.event for action in self._actions(event)]
+        own = [(event.at, action) for event in self.tables.event for action in self.actions(event)]
         events = [*self._conditions(), *own]
         return [{"at_ns": at, "action": action} for at, action in sorted(events, key=lambda event: event[0])]
 
@@ -331,7 +331,7 @@ class _Builder:
                     change = {**_UNCHANGED, "up": None, **changed}
                     yield row.time_ns, {"kind": "link", "link": self.link[name], "direction": way, **change}
 
-    def _actions(self, event: Event) -> list[dict[str, Any]]:
+    def actions(self, event: Event) -> list[dict[str, Any]]:
         if event.link is not None:
             return [
                 {

@@ -112,6 +112,17 @@ def _numbers(labels: list[str]) -> tuple[str, list[float]] | None:
     return ("", numbers) if all(map(isfinite, numbers)) else None
 
 
+def shown(number: float, unit: str) -> str:
+    """A number in a unit of `Axis.numbers` as a person writes it, with three significant digits."""
+    if unit == "fraction":
+        return units.format_share(float(f"{number:.3g}"))
+    for quantity in (units.RATE, units.TIME, units.SIZE, units.PACKETS):
+        suffix, size = _SUFFIXES[quantity.name]
+        if suffix == unit:
+            return quantity.shown(round(float(f"{number * size:.3g}")))
+    return f"{number:.3g}"
+
+
 def _parsed(quantity: Quantity, labels: list[str]) -> list[int] | None:
     try:
         return [quantity.parse(label) for label in labels]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from polypath._core import Acknowledgement, ControlledPath, DeliverySample, PathManagerView, View
 from polypath.errors import PolypathError
@@ -31,7 +31,8 @@ class Decision:
     answered: bool = field(default=False, init=False)
     given: Any = field(default=None, init=False, repr=False)
 
-    def _give(self, given: Any) -> None:
+    def give(self, given: Any) -> None:
+        """Takes an answer in the form that `given` has afterwards; `answer` checks it first."""
         if self.answered:
             raise DecisionError(f"the decision of {self.key} at {self.time:.6f} s has its answer")
         self.given = given
@@ -53,7 +54,7 @@ class SchedulerDecision(Decision):
         if index is not None and not 0 <= int(index) < len(self.view.paths):
             raise DecisionError(f"path {index}: the connection has paths 0 to {len(self.view.paths) - 1}")
         plain = tuple(map(int, choice)) if isinstance(choice, tuple) else None if choice is None else int(choice)
-        self._give(plain)
+        self.give(plain)
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class CongestionDecision(Decision):
             raise DecisionError(f"cwnd {cwnd}: it is a whole number of packets, 1 to {1 << 30}")
         if pacing_rate is not None and not 1 <= pacing_rate < float("inf"):
             raise DecisionError(f"pacing_rate {pacing_rate}: it is a number of bytes a second, at least 1")
-        self._give((None if cwnd is None else int(cwnd), None if pacing_rate is None else float(pacing_rate)))
+        self.give((None if cwnd is None else int(cwnd), None if pacing_rate is None else float(pacing_rate)))
 
 
 @dataclass
@@ -99,50 +100,44 @@ class PathManagerDecision(Decision):
 
     def answer(self, actions: Sequence[tuple[Any, ...]] = (), wake: float | None = None) -> None:
         """The actions as tuples, and when to ask again, in seconds on the clock of `view.now`."""
-        self._give(([tuple(action) for action in actions], wake))
+        self.give(([tuple(action) for action in actions], wake))
 
 
 #: Hands a decision to the run's owner, and returns once it is answered.
 Ask = Callable[[Decision], Any]
-#: Simulated time, s.
-Clock = Callable[[], float]
 
 
-class _Asks(Protocol):
-    def __init__(self, ask: Ask, key: str, numbers: Iterator[int], **settings: Any) -> None: ...
+class _Asker:
+    """Asks the owner of the run, with a number from its first question on."""
 
-
-class _Scheduler:
     def __init__(self, ask: Ask, key: str, numbers: Iterator[int]) -> None:
         self._ask, self._key, self._numbers = ask, key, numbers
         self._number: int | None = None
 
-    def select(self, view: View) -> Any:
+    def _numbered(self) -> tuple[str, int]:
         if self._number is None:
             self._number = next(self._numbers)
-        return self._ask(SchedulerDecision(self._key, self._number, view.now, view))
+        return self._key, self._number
 
 
-class _PathManager:
+class _Scheduler(_Asker):
+    def select(self, view: View) -> Any:
+        return self._ask(SchedulerDecision(*self._numbered(), view.now, view))
+
+
+class _PathManager(_Asker):
     wake: float | None = None
 
-    def __init__(self, ask: Ask, key: str, numbers: Iterator[int]) -> None:
-        self._ask, self._key, self._numbers = ask, key, numbers
-        self._number: int | None = None
-
     def manage(self, view: PathManagerView) -> Any:
-        if self._number is None:
-            self._number = next(self._numbers)
-        actions, self.wake = self._ask(PathManagerDecision(self._key, self._number, view.now, view))
+        actions, self.wake = self._ask(PathManagerDecision(*self._numbered(), view.now, view))
         return actions
 
 
-class _Congestion:
+class _Congestion(_Asker):
     paces = True
 
     def __init__(self, ask: Ask, key: str, numbers: Iterator[int], interval: float) -> None:
-        self._ask, self._key, self._numbers = ask, key, numbers
-        self._number: int | None = None
+        super().__init__(ask, key, numbers)
         self._least = interval
         self._cwnd: int | None = None
         self._rate: float | None = None
@@ -158,7 +153,6 @@ class _Congestion:
     def control(self, path: ControlledPath, ack: Acknowledgement, sample: DeliverySample) -> None:
         if self._begun is None:
             self._begun = ack.now
-            self._number = next(self._numbers)
         self._bytes += ack.packets * path.mss
         self._lost += sample.newly_lost
         self._app_limited |= sample.app_limited
@@ -174,8 +168,8 @@ class _Congestion:
             path.cwnd = self._cwnd
         if self._rate is not None:
             path.pacing_rate = self._rate
-        elif path.srtt > 0:
-            path.pacing_rate = max(_PACING * path.cwnd * path.mss / path.srtt, 1.0)
+        else:
+            pace(path)
 
     def _decide(self, path: ControlledPath, now: float, duration: float) -> None:
         interval = Interval(
@@ -187,12 +181,17 @@ class _Congestion:
             self._rtt_min,
             self._app_limited,
         )
-        assert self._number is not None
-        self._cwnd, self._rate = self._ask(CongestionDecision(self._key, self._number, now, path, interval))
+        self._cwnd, self._rate = self._ask(CongestionDecision(*self._numbered(), now, path, interval))
+
+
+def pace(path: ControlledPath) -> None:
+    """Paces a path by its window."""
+    if path.srtt > 0:
+        path.pacing_rate = max(_PACING * path.cwnd * path.mss / path.srtt, 1.0)
 
 
 #: What asks, by the class of outside.py that stands for it in the plan.
-_ASKING: Final[dict[str, type[_Asks]]] = {
+_ASKING: Final[dict[str, Callable[..., object]]] = {
     "Scheduler": _Scheduler,
     "Congestion": _Congestion,
     "PathManager": _PathManager,

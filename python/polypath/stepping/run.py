@@ -244,7 +244,7 @@ class Run:
         if "at" in event:
             raise ScenarioError("a change takes no 'at': it happens now; step the run to its time first")
         written = {"at": f"{self._now_ns} ns", **event}
-        for action in self._prepared.with_more("event", [written]).last_actions():
+        for action in self._prepared.actions(written):
             self._guarded(lambda action=action: self._simulation.change(json.dumps(action)))  # type: ignore[misc]
             self._actions.append((self._now_ns, action))
         self._changes.append((self._now_ns, dict(event)))
@@ -294,7 +294,7 @@ class Run:
             decision = self.step(until_ns / _SECOND)
             if not isinstance(decision, Decision) or not answers:
                 return
-            decision._give(answers.popleft())
+            decision.give(answers.popleft())
 
     def _ask(self, until_ns: int, events: bool) -> None:
         """Goes on until the next decision, if one comes."""

@@ -35,12 +35,10 @@ impl Simulation {
 
     /// The events that were recorded after the first `known`.
     pub fn events_since(&mut self, known: usize) -> Recording {
-        let mut since = Recording {
-            events: self.world.recorder().recording.events.clone(),
+        Recording {
+            events: self.world.recorder().recording.events.tail(known),
             ..Recording::default()
-        };
-        since.events.remove(0..known.min(since.events.len()));
-        since
+        }
     }
 
     /// Changes the network or a host now, as an event of the plan would.

@@ -491,14 +491,17 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Whether a side's subflows had all been closed: the connection then ends after a time of its own (Linux `net.mptcp.close_timeout`).
-    fn has_no_subflow_left(&self, id: &str, side: &str) -> bool {
-        let count = |kind| {
+    /// Whether a side ended as the last of its subflows had been closed for so long (Linux `net.mptcp.close_timeout`).
+    fn outlived_subflows_by(&self, timeout: u64, id: &str, side: &str) -> bool {
+        let times = |kind| {
             let matching = [("connection", id), ("kind", kind), ("host", side)];
-            self.rows("events", &matching).len()
+            let rows = self.rows("events", &matching).into_iter();
+            rows.map(|row| number(row, "time_ns")).collect::<Vec<_>>()
         };
-        let closed = count("subflow-closed");
-        closed > 0 && closed == count("subflow-established")
+        let closed = times("subflow-closed");
+        let ended = times("connection-closed");
+        closed.len() == times("subflow-established").len()
+            && closed.last().map(|last| last + timeout) == ended.last().copied()
     }
 
     pub fn established(&self, id: &str, side: &str) -> bool {
@@ -533,8 +536,12 @@ impl<'a> Run<'a> {
             Some("finished" | "timed-out" | "unreachable") => true,
             // The peer may have lost patience before the network died, and said so.
             Some("reset") => {
-                let without = self.has_no_subflow_left(id, side);
-                self.limit(application).is_some() || self.proxied() || without
+                let timeout = stack_of(self.plan, application, node)
+                    .config
+                    .close_timeout_ns;
+                self.limit(application).is_some()
+                    || self.proxied()
+                    || self.outlived_subflows_by(timeout, id, side)
             }
             Some(_) => false,
         };

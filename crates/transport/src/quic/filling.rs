@@ -3,11 +3,12 @@
 
 use polypath_wire::quic::Frame;
 
+use super::chunks::Chunk;
 use super::contents::Carried;
 use super::control::Control;
 use super::datagrams::Datagrams;
 use super::draft::Draft;
-use super::outgoing::{Chunk, Outgoing};
+use super::outgoing::Outgoing;
 use super::traffic::Traffic;
 use crate::Purpose;
 

@@ -8,6 +8,7 @@ mod acknowledgements;
 mod application;
 pub mod bytes;
 mod challenge;
+mod chunks;
 mod clock;
 mod closed;
 mod closing;

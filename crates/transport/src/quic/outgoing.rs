@@ -2,35 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::chunks::{Chunk, Chunks};
 use crate::scheduler::{Head, PathSet};
-
-/// A stretch of a stream that was sent in one frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Chunk {
-    /// Where it lies among everything that the connection's streams ever sent. The end of a stream takes a place of its own.
-    pub position: u64,
-    pub stream: u64,
-    pub offset: u64,
-    pub len: u32,
-    pub fin: bool,
-    pub carried: PathSet,
-    /// The path that carried it last.
-    holder: u16,
-    acked: bool,
-    /// It waits to be sent again.
-    again: bool,
-}
-
-impl Chunk {
-    /// Places that it takes.
-    fn places(&self) -> u64 {
-        u64::from(self.len) + u64::from(self.fin)
-    }
-
-    pub fn end(&self) -> u64 {
-        self.position + self.places()
-    }
-}
 
 /// The sending part of a stream (RFC 9000 section 3.1).
 #[derive(Debug)]
@@ -73,8 +46,7 @@ impl Stream {
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     streams: Vec<Stream>,
-    /// What was sent and is not known to have arrived, by position; the first is unacknowledged.
-    chunks: VecDeque<Chunk>,
+    chunks: Chunks,
     /// Positions of chunks to be sent again, and what they hold.
     again: VecDeque<u64>,
     /// The next position, and the sum of all streams' bytes that left.
@@ -283,14 +255,14 @@ impl Outgoing {
         } else {
             0
         };
-        self.chunks.push_back(chunk);
+        self.chunks.push(chunk);
         Some(chunk)
     }
 
     /// The oldest chunk that waits to be sent again: position, length, paths that carried it.
     pub fn next_again(&mut self) -> Option<(u64, u64, PathSet)> {
         while let Some(&position) = self.again.front() {
-            if let Some(chunk) = self.find(position).filter(|chunk| chunk.again) {
+            if let Some(chunk) = self.chunks.find(position).filter(|chunk| chunk.again) {
                 return Some((position, chunk.places(), chunk.carried));
             }
             self.again.pop_front();
@@ -306,8 +278,7 @@ impl Outgoing {
         room: u32,
         fields: impl Fn(u64, u64) -> u32,
     ) -> Option<Chunk> {
-        let at = self.index(position)?;
-        let chunk = self.chunks[at];
+        let chunk = *self.chunks.find(position)?;
         if chunk.acked {
             return None;
         }
@@ -316,42 +287,33 @@ impl Outgoing {
             if room == 0 {
                 return None;
             }
-            self.split(at, room);
+            self.split(position, room);
         }
-        let chunk = &mut self.chunks[at];
+        let chunk = self.chunks.find_mut(position)?;
         chunk.carried.insert(path);
         chunk.holder = path as u16;
         chunk.again = false;
         Some(*chunk)
     }
 
-    /// Cuts a chunk in two, the first of `len` bytes.
-    fn split(&mut self, at: usize, len: u32) {
-        let chunk = self.chunks[at];
-        let rest = Chunk {
-            position: chunk.position + u64::from(len),
-            offset: chunk.offset + u64::from(len),
-            len: chunk.len - len,
-            ..chunk
-        };
-        let first = &mut self.chunks[at];
-        first.len = len;
-        first.fin = false;
-        self.chunks.insert(at + 1, rest);
-        if rest.again {
-            let after = self.again.partition_point(|&other| other <= chunk.position);
+    /// Cuts the chunk that holds a position in two, the first of `len` bytes.
+    fn split(&mut self, position: u64, len: u32) {
+        if let Some(rest) = self.chunks.cut(position, len)
+            && rest.again
+        {
+            let after = self.again.partition_point(|&other| other < rest.position);
             self.again.insert(after, rest.position);
         }
     }
 
     /// The paths that carried what lies at a position, and where it ends.
     pub fn carried(&self, position: u64) -> PathSet {
-        self.find(position)
-            .map_or(PathSet::default(), |chunk| chunk.carried)
+        let chunk = self.chunks.find(position);
+        chunk.map_or(PathSet::default(), |chunk| chunk.carried)
     }
 
     pub fn end_of(&self, position: u64) -> Option<u64> {
-        self.find(position).map(Chunk::end)
+        self.chunks.find(position).map(Chunk::end)
     }
 
     /// The peer wants no more of a stream: nothing of it is sent or repeated from now on. Returns its final size.
@@ -368,22 +330,8 @@ impl Outgoing {
             chunk.acked = true;
             chunk.again = false;
         }
-        while self.chunks.front().is_some_and(|chunk| chunk.acked) {
-            self.chunks.pop_front();
-        }
+        self.chunks.drop_acked();
         Some(final_size)
-    }
-
-    fn index(&self, position: u64) -> Option<usize> {
-        let at = self
-            .chunks
-            .partition_point(|chunk| chunk.position <= position)
-            .checked_sub(1)?;
-        (position < self.chunks[at].end()).then_some(at)
-    }
-
-    fn find(&self, position: u64) -> Option<&Chunk> {
-        self.index(position).map(|at| &self.chunks[at])
     }
 
     /// What lies between two positions arrived. Returns the bytes that are news.
@@ -391,7 +339,7 @@ impl Outgoing {
     pub fn on_acked(&mut self, position: u64, end: u64) -> u64 {
         let (streams, finished) = (&mut self.streams, &mut self.finished);
         let mut bytes = 0;
-        visit(&mut self.chunks, position, end, |chunk| {
+        self.chunks.visit(position, end, |chunk| {
             chunk.acked = true;
             chunk.again = false;
             bytes += u64::from(chunk.len);
@@ -406,16 +354,14 @@ impl Outgoing {
                 *finished |= stream.done();
             }
         });
-        while self.chunks.front().is_some_and(|chunk| chunk.acked) {
-            self.chunks.pop_front();
-        }
+        self.chunks.drop_acked();
         bytes
     }
 
     /// What lies between two positions was lost on `path`, or is not waited for there any longer: it is sent again unless another path carries it.
     pub fn on_lost(&mut self, position: u64, end: u64, path: usize) {
         let mut lost: Vec<u64> = Vec::new();
-        visit(&mut self.chunks, position, end, |chunk| {
+        self.chunks.visit(position, end, |chunk| {
             if !chunk.again && usize::from(chunk.holder) == path {
                 chunk.again = true;
                 lost.push(chunk.position);
@@ -508,42 +454,6 @@ impl Outgoing {
     /// Data or an end waits that the limits admit.
     pub fn wants_to_send(&self) -> bool {
         !self.again.is_empty() || self.chosen().is_some()
-    }
-}
-
-/// The first chunk that ends beyond a position.
-#[inline(always)]
-fn first_beyond(chunks: &VecDeque<Chunk>, position: u64) -> usize {
-    let Some(front) = chunks.front() else {
-        return 0;
-    };
-    // What is acknowledged is commonly the oldest.
-    if front.end() > position {
-        return 0;
-    }
-    // Most are as long as a packet takes, or some bytes less.
-    let guess = (position - front.position) / front.places().max(1);
-    let near = usize::try_from(guess).unwrap_or(usize::MAX);
-    for at in near.saturating_sub(1)..=near.saturating_add(1) {
-        if let Some(chunk) = chunks.get(at)
-            && chunk.position <= position
-            && position < chunk.end()
-        {
-            return at;
-        }
-    }
-    chunks.partition_point(|chunk| chunk.end() <= position)
-}
-
-/// Calls `each` for the chunks between two positions that are not acknowledged.
-#[inline(always)]
-fn visit(chunks: &mut VecDeque<Chunk>, position: u64, end: u64, mut each: impl FnMut(&mut Chunk)) {
-    let mut at = first_beyond(chunks, position);
-    while let Some(chunk) = chunks.get_mut(at).filter(|chunk| chunk.position < end) {
-        if !chunk.acked {
-            each(chunk);
-        }
-        at += 1;
     }
 }
 

@@ -18,6 +18,7 @@ mod policy;
 pub mod quic;
 mod ranges;
 pub mod scheduler;
+mod search;
 mod sending;
 mod seq;
 mod sessions;

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::Nanos;
+use crate::search::partition_point_near;
 
 /// What one ACK says of the rate at which packets arrive.
 #[derive(Clone, Copy, Debug, Default)]
@@ -113,9 +114,12 @@ impl DeliveryRate {
 
     /// Where the stamp of a packet is, whose beginning may have been acknowledged since.
     fn covering(&self, number: u64) -> Option<usize> {
-        self.stamps
-            .partition_point(|stamp| stamp.number <= number)
-            .checked_sub(1)
+        let (front, back) = (self.stamps.front()?, self.stamps.back()?);
+        // Packets of one length lie at equal distances.
+        let all = (back.number - front.number).max(1);
+        let guess = number.saturating_sub(front.number) * self.stamps.len() as u64 / all;
+        let at = partition_point_near(&self.stamps, guess as usize, |it| it.number <= number);
+        at.checked_sub(1)
     }
 
     /// An ACK arrives.
@@ -152,9 +156,10 @@ impl DeliveryRate {
         if ack.packets > 0 {
             self.delivered_at = now;
         }
-        let gone = self.stamps.partition_point(|stamp| stamp.number < ack.una);
         // A packet of which a part was acknowledged stays.
-        self.stamps.drain(..gone.saturating_sub(1));
+        while self.stamps.get(1).is_some_and(|it| it.number < ack.una) {
+            self.stamps.pop_front();
+        }
         let interval = self.newest.take().and_then(|(stamp, _)| {
             self.first_sent_at = stamp.sent_at;
             let sending = stamp.sent_at - stamp.first_sent_at;

@@ -6,6 +6,7 @@
 pub(crate) mod context;
 mod cork;
 mod delayed_ack;
+mod flight;
 mod group;
 mod half_open;
 mod handshake;

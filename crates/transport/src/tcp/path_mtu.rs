@@ -223,6 +223,7 @@ impl Socket {
                 continue;
             }
             first.get_or_insert(whole.seq);
+            recovery.unrepaired.add(whole.seq, whole.end());
             if whole.has(Sent::LOST) {
                 recovery.lost -= 1;
             }
@@ -240,9 +241,6 @@ impl Socket {
             sent.push_back(whole);
         }
         self.sent = sent;
-        if let Some(first) = first {
-            recovery.hint = recovery.hint.min(first);
-        }
         first.is_some()
     }
 

@@ -166,7 +166,7 @@ impl Socket {
             sent.clear(Sent::RETRANSMITTING);
             self.recovery.retransmitting -= 1;
         }
-        self.recovery.hint = self.recovery.hint.min(sent.seq);
+        self.recovery.unrepaired.add(sent.seq, sent.end());
         self.recovery.uncount_sent(1);
         self.recovery.probe_end = None;
         if index == 0 && self.recovery.timeouts > 0 {

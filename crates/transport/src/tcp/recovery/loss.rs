@@ -25,7 +25,7 @@ impl Socket {
             self.congestion.on_timeout(&mut cx.path);
             self.recovery.begin_undo(self.una);
         }
-        self.recovery.hint = 0;
+        self.recovery.unrepaired.add(0, self.next);
         self.recovery.probe_end = None;
         cx.path.cwnd = self.in_flight() + 1;
         cx.path.cwnd_count = 0;

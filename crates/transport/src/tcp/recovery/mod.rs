@@ -7,6 +7,7 @@ mod rack;
 mod scoreboard;
 mod timeout;
 mod undo;
+mod unrepaired;
 
 pub(crate) use timeout::probes_tail;
 
@@ -16,6 +17,8 @@ use polypath_wire::tcp::{Flags, Segment};
 
 pub(super) use local_drop::Refused;
 pub(super) use rack::Rack;
+
+use unrepaired::Unrepaired;
 
 use super::cork;
 use super::sender::{Push, Sent};
@@ -29,6 +32,7 @@ use crate::ranges::RangeSet;
 use crate::seq::{unwrap, wrap};
 use crate::settings::{SlowStart, WindowReduction};
 use crate::tcp::context::{Context, Options};
+use crate::tcp::flight::first_from;
 use crate::{EventKind, Mib, Nanos};
 
 /// Duplicate ACKs, or SACKed packets without reordering seen, that mean loss (RFC 5681 section 3.2).
@@ -67,8 +71,7 @@ pub(in crate::tcp) struct Recovery {
     /// F-RTO judges the timeout (RFC 5682), and wants new data sent before what is lost.
     frto: bool,
     new_first: bool,
-    /// Nothing below this waits for retransmission.
-    pub hint: u64,
+    pub unrepaired: Unrepaired,
     /// End of the flight that a tail loss probe was sent for.
     probe_end: Option<u64>,
     /// It repeats a segment, and is no new data.
@@ -100,7 +103,7 @@ impl Default for Recovery {
             first_retransmission: 0,
             frto: false,
             new_first: false,
-            hint: 0,
+            unrepaired: Unrepaired::default(),
             probe_end: None,
             probe_repeats: false,
             timeouts: 0,
@@ -731,11 +734,16 @@ impl Socket {
         buffers: Option<(&WriteQueue, u64)>,
     ) {
         let mut together = 0..0;
-        let hint = self.recovery.hint;
-        let mut index = self.sent.partition_point(|sent| sent.seq < hint);
+        let waiting = self.recovery.unrepaired;
+        let mut index = if waiting.is_empty() {
+            self.sent.len()
+        } else {
+            first_from(&self.sent, waiting.from())
+        };
         let mut first = None;
-        while index < self.sent.len() {
-            let sent = self.sent[index];
+        while let Some(&sent) = self.sent.get(index)
+            && sent.seq < waiting.to()
+        {
             if sent.awaits_repair() {
                 if self.in_flight() >= cx.path.cwnd
                     || self.blocked()
@@ -754,7 +762,7 @@ impl Socket {
             }
             index += 1;
         }
-        self.recovery.hint = first.unwrap_or(self.next);
+        (self.recovery.unrepaired).cut_below(first.unwrap_or(waiting.to()));
         self.publish(&mut cx.path);
     }
 

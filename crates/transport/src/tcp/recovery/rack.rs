@@ -1,10 +1,13 @@
 //! RACK: loss detection by time (RFC 8985 section 6).
 
+use std::collections::VecDeque;
+
 use super::DUPLICATE_THRESHOLD;
 use super::Delivery;
 use crate::path::CaState;
 use crate::tcp::Socket;
 use crate::tcp::context::Shared;
+use crate::tcp::flight::{first_beyond, first_from};
 use crate::tcp::sender::Sent;
 use crate::tcp::timer::Pending;
 use crate::tcp::timestamp;
@@ -32,7 +35,7 @@ pub(in crate::tcp) struct Rack {
     pub(super) decided: u64,
     /// When segments were sent again, and where they begin, in the order of sending (section 6.2 step 5 wants that order; what was sent
     /// once is in it by its sequence numbers). Some are over: delivered, lost again, or sent another time.
-    repeated: Vec<(Nanos, u64)>,
+    repeated: VecDeque<(Nanos, u64)>,
 }
 
 impl Default for Rack {
@@ -49,7 +52,7 @@ impl Default for Rack {
             steps_round: 0,
             persist: 0,
             decided: 0,
-            repeated: Vec::new(),
+            repeated: VecDeque::new(),
         }
     }
 }
@@ -178,7 +181,7 @@ impl Socket {
         delivery: &mut Delivery,
     ) -> Nanos {
         let decided = self.rack.decided;
-        let from = self.sent.partition_point(|sent| sent.seq < decided);
+        let from = first_from(&self.sent, decided);
         let latest = (self.rack.sent_at, self.rack.end);
         let (mut wait, mut first_waiting) = (0, None);
         let mut reached = self.next;
@@ -253,13 +256,13 @@ impl Socket {
             repeated.retain(|&(sent_at, seq)| self.repeated_at(sent_at, seq).is_some());
             self.rack.repeated = repeated;
         }
-        self.rack.repeated.push((now, seq));
+        self.rack.repeated.push_back((now, seq));
     }
 
     /// Where the segment is that was sent again at that time, if that is not over.
     fn repeated_at(&self, sent_at: Nanos, seq: u64) -> Option<usize> {
         let seq = seq.max(self.una);
-        let index = self.sent.partition_point(|sent| sent.end() <= seq);
+        let index = first_beyond(&self.sent, seq);
         let sent = self.sent.get(index)?;
         let over = sent.has(Sent::SACKED) || sent.awaits_repair();
         (!over && sent.retransmitted() && sent.sent_at == sent_at).then_some(index)
@@ -271,6 +274,6 @@ impl Socket {
         let repeated = self.sent.iter().filter(|sent| sent.retransmitted());
         let mut repeated: Vec<_> = repeated.map(|sent| (sent.sent_at, sent.seq)).collect();
         repeated.sort_unstable();
-        self.rack.repeated = repeated;
+        self.rack.repeated = repeated.into();
     }
 }

@@ -7,6 +7,7 @@ use crate::path::CaState;
 use crate::seq::unwrap;
 use crate::tcp::Socket;
 use crate::tcp::context::Shared;
+use crate::tcp::flight::first_beyond;
 use crate::tcp::sender::Sent;
 use crate::{Mib, Nanos};
 
@@ -81,7 +82,7 @@ impl Socket {
         highest: u64,
         delivery: &mut Delivery,
     ) {
-        let mut index = self.sent.partition_point(|sent| sent.end() <= start);
+        let mut index = first_beyond(&self.sent, start);
         while let Some(sent) = self.sent.get_mut(index).filter(|sent| sent.seq < end) {
             index += 1;
             if sent.has(Sent::SACKED) || !self.recovery.is_sacked(sent.seq, sent.data_end()) {
@@ -233,7 +234,7 @@ impl Socket {
             recovery.lost += 1;
             delivery.newly_lost += 1;
         }
-        recovery.hint = recovery.hint.min(sent.seq);
+        recovery.unrepaired.add(sent.seq, sent.end());
     }
 
     pub(super) fn mark_head_lost(&mut self, delivery: &mut Delivery) {

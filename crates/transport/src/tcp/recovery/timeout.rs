@@ -235,7 +235,7 @@ impl Socket {
             self.recovery.retransmitting = 0;
         }
         self.recovery.timeouts += 1;
-        self.recovery.hint = self.recovery.hint.max(1);
+        self.recovery.unrepaired.cut_below(1);
         self.retransmit(cx, 0);
         if self.recovery.timeouts > linear {
             self.recovery.backoff = (self.recovery.backoff + 1).min(16);

@@ -136,6 +136,15 @@ impl<B> Store<B> {
         }
     }
 
+    /// The same with its header.
+    #[inline(always)]
+    pub fn prefetch_whole(&self, slot: u32) {
+        if let Some(header) = self.headers.get(slot as usize) {
+            polypath_prefetch::prefetch(header);
+        }
+        self.prefetch(slot);
+    }
+
     /// A slot for a packet, and its place there, which is empty: the packet is put together where it stays.
     #[inline]
     pub fn reserve(&mut self, header: Header) -> (u32, &mut Option<Packet<B>>) {

@@ -12,7 +12,9 @@ pub fn prefetch<T>(value: &T) {
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let start = std::ptr::from_ref(value).cast::<i8>();
-        for offset in (0..size_of::<T>()).step_by(LINE) {
+        let last = size_of::<T>().saturating_sub(1);
+        // What does not begin with a line may end in one more.
+        for offset in (0..last).step_by(LINE).chain([last]) {
             // SAFETY: the instruction is of every x86-64 processor and faults at no address.
             unsafe { _mm_prefetch(start.wrapping_add(offset), _MM_HINT_T0) };
         }

@@ -6,6 +6,10 @@ use super::serializer::{Serializer, duration};
 use crate::ids::{NEVER, Nanos};
 use crate::packet::Header;
 
+/// A line of more packets is a long one. Of such, the data of the packet so many places behind the head is fetched in time.
+const LONG: u64 = 512;
+const AHEAD: u64 = 12;
+
 /// A packet on the line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
@@ -140,6 +144,12 @@ impl Line {
     pub fn front(&self) -> (u32, Option<&Entry>) {
         let index = (self.head + 1) as usize & self.ring.len().wrapping_sub(1);
         (self.front, self.ring.get(index))
+    }
+
+    /// Slot of a packet some way behind the head, where so many are on the line that a cache has forgotten it.
+    #[inline(always)]
+    pub fn distant(&self) -> Option<u32> {
+        (self.tail - self.head > LONG).then(|| self.get(self.head + AHEAD).slot)
     }
 
     /// When the first packet arrives; never if there is none.

@@ -155,6 +155,12 @@ impl Channel {
         self.line.front()
     }
 
+    /// Slot of a packet whose data is worth fetching before it arrives.
+    #[inline(always)]
+    pub fn distant(&self) -> Option<u32> {
+        self.line.distant()
+    }
+
     /// Whether [`Channel::offer`] and [`Channel::pop`] may be used.
     #[inline]
     pub fn is_plain(&self) -> bool {

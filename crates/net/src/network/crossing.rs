@@ -76,6 +76,9 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             return self.cross_from_general(channel, slot, obs);
         }
         let (slot, next) = left.pop();
+        if let Some(slot) = left.distant() {
+            self.store.prefetch_whole(slot);
+        }
         if next != NEVER {
             self.events.insert(FIRST_CHANNEL + channel, next);
         }

@@ -27,7 +27,7 @@ pub struct Definition {
 }
 
 /// Every work, under the names of the project's performance goals.
-pub static WORKS: [Definition; 9] = [
+pub static WORKS: [Definition; 10] = [
     Definition {
         name: "W1",
         description: "fat-tree k=8, permutation, MPTCP with 8 subflows, LIA",
@@ -75,7 +75,7 @@ pub static WORKS: [Definition; 9] = [
         description: "one TCP connection over 10 Gbps and 100 ms, which loses packets when slow start ends",
         seconds: 2.0,
         capacity: 10e9,
-        plan: long_fat_pipe,
+        plan: |seconds| long_fat_pipe(Transport::Tcp, 10_000_000_000, seconds),
     },
     Definition {
         name: "W8",
@@ -90,6 +90,13 @@ pub static WORKS: [Definition; 9] = [
         seconds: 3.0,
         capacity: 100e6,
         plan: |seconds| ruled(fat_tree(8, 1, seconds)),
+    },
+    Definition {
+        name: "W10",
+        description: "as W7, with one QUIC connection over 1 Gbps",
+        seconds: 4.0,
+        capacity: 1e9,
+        plan: |seconds| long_fat_pipe(Transport::Quic, 1_000_000_000, seconds),
     },
 ];
 
@@ -445,13 +452,15 @@ fn dumbbell(seconds: f64) -> Plan {
     builder.plan
 }
 
-fn long_fat_pipe(seconds: f64) -> Plan {
+/// Its queue holds 8,000 packets at 10 Gbps, and in proportion.
+fn long_fat_pipe(transport: Transport, rate_bps: u64, seconds: f64) -> Plan {
     let mut stack = stack("cubic", 1);
     stack.config.receive_buffer = [1 << 29; 3].into();
     stack.config.send_buffer = [1 << 29; 3].into();
     let mut builder = Builder::new("long-fat-pipe", seconds, stack);
     let (client, server) = (builder.node(NodeKind::Host), builder.node(NodeKind::Host));
-    builder.link(client, server, &channel(10_000_000_000, 50_000_000, 8_000));
-    builder.bulk(client, server, Transport::Tcp);
+    let pipe = channel(rate_bps, 50_000_000, rate_bps / 1_250_000);
+    builder.link(client, server, &pipe);
+    builder.bulk(client, server, transport);
     builder.plan
 }

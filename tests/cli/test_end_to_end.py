@@ -129,6 +129,19 @@ def test_captures_are_clean_for_wireshark(lab: str, tmp_path: Path) -> None:
         assert (dissected(capture, "tcp.options.mptcp.subtype") > 0) == (capture.parent.parent.name != "tcp")
 
 
+def test_headers_alone_make_the_same_tables(tmp_path: Path) -> None:
+    shown = []
+    for name, more in (("whole", ()), ("headers", ("--snaplen", "128"))):
+        out = tmp_path / name
+        run = ("run", "aggregation", "--run", "mptcp", "--set", "application.iperf.duration=500 ms")
+        assert polypath(*run, "--pcap", "hosts", "--out", out, *more).returncode == 0
+        capture = out / "mptcp" / "capture" / "client.pcapng"
+        shown.append((capture.stat().st_size, polypath("trace", capture).stdout))
+    (whole, of_whole), (headers, of_headers) = shown
+    assert of_headers == of_whole
+    assert headers * 5 < whole
+
+
 def dissected(capture: Path, expression: str) -> int:
     """How many of a capture's frames tshark finds to match."""
     options = ("-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-T", "fields", "-e", "frame.number")

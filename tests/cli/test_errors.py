@@ -28,6 +28,10 @@ from polypath.cli import errors, signals
         (["run", "aggregation", "--plot"], "--plot needs --out DIR to write to"),
         (["run", "aggregation", "--pcap", "links"], "--pcap needs --out DIR to write to"),
         (
+            ["run", "aggregation", "--snaplen", "96"],
+            "--snaplen is of captures, which --pcap takes: add --pcap hosts or --pcap links",
+        ),
+        (
             ["run", "aggregation", "--run", "quic"],
             "lab 'aggregation' has no run 'quic'; it has tcp, mptcp, window-100kB, both-ways",
         ),

@@ -141,7 +141,7 @@ impl Captures {
                     node.name, node.interfaces[attachment.interface].name
                 );
                 let interface = captures.files[file]
-                    .interface(&name, 0)
+                    .interface(&name, plan.record.snaplen)
                     .map_err(|error| Unwritten::new(&captures.names[file].1, &error))?;
                 let mac = |end: usize| Mac::local((2 * index + end) as u32 + 1);
                 *slot = Some(Tap {

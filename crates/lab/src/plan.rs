@@ -458,6 +458,9 @@ pub struct Record {
     /// A run that takes more memory is stopped.
     #[serde(default = "default_memory")]
     pub memory_bytes: u64,
+    /// Of each frame, captures keep so many bytes; 0: all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub snaplen: u32,
 }
 
 fn default_memory() -> u64 {
@@ -472,6 +475,7 @@ impl Default for Record {
             decisions: false,
             account: false,
             memory_bytes: default_memory(),
+            snaplen: 0,
         }
     }
 }

@@ -46,6 +46,9 @@ def run(
     cluster: Cluster = None,
     out: OutFolder = None,
     pcap: Annotated[Captures, typer.Option(help="Captures at hosts or on links; needs --out.")] = Captures.none,
+    snaplen: Annotated[
+        int | None, typer.Option(min=1, metavar="BYTES", help="Keep so many bytes of each captured frame; in the simulator.")
+    ] = None,
     qlog: Annotated[bool, typer.Option("--qlog", help="Write a qlog of each side of QUIC; needs --out.")] = False,
     plot: Annotated[bool, typer.Option("--plot", help="Draw plots; needs --out.")] = False,
     kinds: figures.Kinds = None,
@@ -73,12 +76,15 @@ def run(
     files = {"--plot": plot, "--pcap": pcap is not Captures.none, "--qlog": qlog}
     if out is None and any(files.values()):
         raise InputError(f"{next(name for name in files if files[name])} needs --out DIR to write to")
+    if snaplen is not None and pcap is Captures.none:
+        raise InputError("--snaplen is of captures, which --pcap takes: add --pcap hosts or --pcap links")
     if not plot and (kinds is not None or form != "png"):
         given = "--format is of" if kinds is None else "--kind chooses"
         raise InputError(f"{given} figures, which --plot draws: add --plot")
     wanted = figures.drawing(kinds, form) if plot else None
     chosen = engines.get(engine)
-    todo = _jobs(target, topo, xp, settings or (), seed, runs or (), axes or ())
+    cut = [] if snaplen is None else [f"record.snaplen={snaplen} B"]
+    todo = _jobs(target, topo, xp, [*(settings or ()), *cut], seed, runs or (), axes or ())
     for message in dict.fromkeys(message for job in todo if isinstance(job, jobs.Job) for message in job.warnings):
         warn(message)
     if qlog and not any(plan.has_quic for job in todo for plan in job.plans):

@@ -176,6 +176,7 @@ class _Builder:
                 "decisions": tables.record.decisions,
                 **({"account": True} if tables.record.account else {}),
                 "memory_bytes": tables.record.memory,
+                **({"snaplen": tables.record.snaplen} if tables.record.snaplen is not None else {}),
             },
         }
 

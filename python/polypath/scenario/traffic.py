@@ -436,3 +436,5 @@ class Record(Model):
     memory: Size = 4_000_000_000
     """In the simulator, a run is stopped if its rows, requests and packets take more memory. Summary and files briefly
     take about twice as much."""
+    snaplen: Size | None = None
+    """Captures keep so many bytes of each frame, by default all; only in the simulator."""

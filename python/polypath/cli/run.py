@@ -47,7 +47,8 @@ def run(
     out: OutFolder = None,
     pcap: Annotated[Captures, typer.Option(help="Captures at hosts or on links; needs --out.")] = Captures.none,
     snaplen: Annotated[
-        int | None, typer.Option(min=1, metavar="BYTES", help="Keep so many bytes of each captured frame; in the simulator.")
+        int | None,
+        typer.Option(min=1, metavar="BYTES", help="Keep so many bytes of each captured frame; in the simulator."),
     ] = None,
     qlog: Annotated[bool, typer.Option("--qlog", help="Write a qlog of each side of QUIC; needs --out.")] = False,
     plot: Annotated[bool, typer.Option("--plot", help="Draw plots; needs --out.")] = False,

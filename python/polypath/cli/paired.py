@@ -47,7 +47,8 @@ def run(
     name = by.partition("=")[0].strip()
     if name in (SEED, SEEDS):
         raise InputError(f"--by {name}: seeds make the pairs; name a setting whose values are compared")
-    todo = jobs.of_target(target, runs, settings, None, [*axes, *_axes(target, by, seeds, settings, runs, axes)])
+    every = [*axes, *_axes(target, by, seeds, settings, runs, axes)]
+    todo = jobs.of_target(target, runs, settings, None, every, later=True)
     for job in todo:
         axis = _axis(job, name)
         paired.require_names(each.name for each in job.scenario.axes)
@@ -127,7 +128,7 @@ def _axes(
 
     Raises InputError where each value would have seeds of its own.
     """
-    todo = jobs.of_target(target, runs, settings, None, axes)
+    todo = jobs.of_target(target, runs, settings, None, axes, later=True, dry=True)
     if seeds is None and any(job.scenario.adaptive is not None for job in todo):
         raise InputError(
             "the scenario takes seeds until intervals are narrow; a comparison needs --seeds N for all values"

@@ -123,14 +123,15 @@ def run(
     if wanted != Wanted() and (save is None or any(one.directory is None for one in sweeps)):
         raise EngineError("captures, qlogs and figures of a sweep need a directory to go to, and save")
     with ExitStack() as stack:
+        if progress is None:
+            progress = stack.enter_context(of_points(sweeps[0].name if len(sweeps) == 1 else f"{len(sweeps)} sweeps"))
+        progress(0, sum(len(one.points) for one in sweeps))
         held = [None if one.directory is None else stack.enter_context(_claimed(one, one.directory)) for one in sweeps]
         known = {**_beside(engine), **(versions or {})}
         courses = [
             _Course(one, own, engine, known, wanted, partial(_task, one, engine, wanted, save))
             for one, own in zip(sweeps, held, strict=True)
         ]
-        if progress is None:
-            progress = stack.enter_context(of_points(sweeps[0].name if len(sweeps) == 1 else f"{len(sweeps)} sweeps"))
         return _run(courses, jobs, cluster, progress)
 
 

@@ -60,7 +60,7 @@ def test_a_class_gets_the_data_of_a_file_in_json(file: Path) -> None:
     file.with_name("policy.json").write_text("[0, 1]")
     other = Scenario.load(file).plan()
     assert plan.sha256() != other.sha256()
-    assert polypath.run(Scenario.load(file)).metadata.recording_sha256 != first.metadata.sha256
+    assert polypath.run(Scenario.load(file)).metadata.recording_sha256 != first.metadata.recording_sha256
 
 
 def test_a_plan_carries_the_file(file: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_result_keeps_the_file_and_runs_again(file: Path, tmp_path: Path) -> N
     assert (tmp_path / "one" / "inputs" / "policy.json").read_text() == "[1, 0]"
     file.with_name("policy.json").unlink()
     again = polypath.run(tmp_path / "one" / "scenario.toml")
-    assert again.metadata.recording_sha256 == first.metadata.sha256
+    assert again.metadata.recording_sha256 == first.metadata.recording_sha256
 
 
 def test_an_axis_may_vary_the_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from polypath.cli.errors import InputError
 from polypath.cli.numbers import ONE_VALUE, agreement, estimated, percent, rounded
 from polypath.results import across, along, folder, layout, paired
 from polypath.results.files import write_table
-from polypath.results.points import MEASURES, SEED, short, telling
+from polypath.results.points import MEASURES, SEED, measures_of, short
 from polypath.scenario.vary import SEEDS, Axis
 from polypath.scenario.vary import shown as shown_number
 from polypath.sweeps import Result
@@ -65,7 +65,7 @@ def run(
     for one, result in sweeps.computed(todo, engine, "none", False, directory, None, parallel):
         varied = _axis_name(result, name)
         against = base or next(axis.labels[0] for axis in result.axes if axis.name == varied)
-        of = {each["name"]: chosen or telling(each) for each in one.points[0].plan.view["applications"]}
+        of = measures_of(result.points, one.points[0].plan.view["applications"], chosen)
         found = paired.over_pairs(result.points, result.axes, varied, against, of)
         seeds_run = next(len(axis.labels) for axis in result.axes if axis.name == SEED)
         labels = next(axis.labels for axis in result.axes if axis.name == varied)

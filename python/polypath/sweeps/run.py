@@ -209,7 +209,7 @@ class _Course:
                 continue
             task = self.task(point)
             if (found := store.finished(task, self.versions)) is not None:
-                self._finish(point, tables.rows(found, task.plan.view), new=True)
+                self._finish(point, tables.of_point(found, task.plan.view), new=True)
         self.done = sum(point.folder in self.states for point in points)
 
     def _finish(self, point: Point, rows: _Rows, *, new: bool = False) -> None:
@@ -347,7 +347,7 @@ def _outcomes(
         if isinstance(found, Packed):
             task = tasks[number]
             summary = placed(task, found)
-            yield number, summary if isinstance(summary, Failure) else tables.rows(summary, task.plan.view)
+            yield number, summary if isinstance(summary, Failure) else tables.of_point(summary, task.plan.view)
         else:
             yield number, Failure(str(found)) if isinstance(found, WorkerLost) else found
 

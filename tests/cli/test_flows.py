@@ -81,7 +81,7 @@ def test_a_flow_that_does_not_finish_leaves_no_mean(polypath: Polypath, file: Pa
     out = tmp_path / "out"
     assert polypath("run", file, "--vary", "seeds=2", "--set", "duration=1.2 s", "--out", out).code == 0
     rows = pl.read_parquet(out / "points.parquet").filter(connection="files")
-    assert rows["flows_unfinished"].min() > 0
+    assert all(count > 0 for count in rows["flows_unfinished"].to_list())
     assert rows["flow_mean_s"].to_list() == [None, None]
     assert rows["flow_times_s"].list.eval(pl.element().is_null().sum()).explode().to_list() == [
         *rows["flows_unfinished"]

@@ -47,7 +47,7 @@ export function AllRuns(props: { page: Page }) {
       <section aria-label="All runs">
         <h2>All runs</h2>
         <div class="wide" tabIndex={0} role="group" aria-label="Table">
-          <table data-table="runs">
+          <table class="stacked" data-table="runs">
             <thead>
               <tr>
                 <th scope="col">run</th>
@@ -81,10 +81,10 @@ export function AllRuns(props: { page: Page }) {
                     </th>
                     <td>{each.name}</td>
                     <td>{each.transport}</td>
-                    <td class="number">{goodput(each)}</td>
-                    <td class="number">{took(each.completion_s)}</td>
-                    <td class="number">{milliseconds(each.requests.median_s)}</td>
-                    <td class="number">{milliseconds(each.requests.p95_s)}</td>
+                    <td class="number" data-what="Mbps">{goodput(each)}</td>
+                    <td class="number" data-what="time">{took(each.completion_s)}</td>
+                    <td class="number" data-what="median delay">{milliseconds(each.requests.median_s)}</td>
+                    <td class="number" data-what="95 %">{milliseconds(each.requests.p95_s)}</td>
                   </tr>
                 )),
               )}

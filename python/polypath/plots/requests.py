@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import cycle
+from math import log10
 from typing import Any, Final
 
 from matplotlib.axes import Axes
@@ -19,6 +20,8 @@ DELAY: Final = "delay (ms)"
 _LOGARITHMIC: Final = 10.0
 #: Greatest over least value from which only the decades of such an axis have numbers.
 _DECADES_APART: Final = 2000.0
+#: What the numbers of a decade need: 1, 2, 5.
+_DECADE_INCHES: Final = 1.15
 _MARKERS: Final = ("o", "s", "^", "D", "v")
 _DASHES: Final = ("-", "--", ":", "-.")
 
@@ -110,7 +113,8 @@ def distribution(axes: Axes, known: metrics.Delays, *, label: str, none: str, **
 def label_decades(axis: Axis) -> None:
     """Numbers on a logarithmic axis: 1, 2, 5 of each decade, or 1 alone where these would touch."""
     low, high = axis.get_data_interval()
-    wide = high > _DECADES_APART * low > 0
+    inches = axis.axes.bbox.width / axis.axes.figure.dpi
+    wide = low > 0 and (high > _DECADES_APART * low or log10(high / low) * _DECADE_INCHES > inches)
     axis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 2, 5)))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())

@@ -122,3 +122,28 @@ def test_a_sweep_is_exported_as_one_tidy_table(polypath: Polypath, file: Path, t
     assert "video_mbps" not in table.columns
     assert polypath("export", "csv", out, "--out", made).code == 2
     assert polypath("export", "iperf3", out, "--out", tmp_path / "x.json").code == 2
+
+
+def test_a_profile_of_one_class_is_drawn_for_a_paper(polypath: Polypath, file: Path, tmp_path: Path) -> None:
+    file.write_text(
+        SCENARIO + "[vary.network]\n"
+        'draw = 3\nset = { "link.a.rate" = { log_uniform = ["5 Mbps", "50 Mbps"] } }\n'
+        '[vary.scheduler]\ndefault = {}\nredundant = { "defaults.scheduler" = "redundant" }\n'
+    )
+    out = tmp_path / "out"
+    by = ("--by", "scheduler", "--networks", "network", "--seeds", "1", "--measure", "flow_mean")
+    done = polypath("compare", file, *by, "--out", out)
+    assert done.code == 0, done.err
+    assert {path.name for path in (out / "plots").iterdir()} == {
+        f"profile-files{size}-flow_mean.png" for size in ("", "-up-to-100-kB", "-100-kB-to-1-MB", "-above-1-MB")
+    }
+    chosen = ("--kind", "profile-flow_mean", "--connection")
+    assert polypath("plot", out, *chosen, "files, above 1 MB", "--format", "pdf").code == 0
+    assert (out / "plots" / "profile-flow_mean.pdf").read_bytes().startswith(b"%PDF")
+    wrong = polypath("plot", out, *chosen, "file")
+    assert (wrong.code, wrong.err) == (
+        2,
+        f"polypath: --connection: {out} has no connection 'file'; did you mean 'files'?\n",
+    )
+    single = polypath("plot", out / "seed=1,network=n1,scheduler=default", "--connection", "files")
+    assert (single.code, single.err.count("\n")) == (2, 1)

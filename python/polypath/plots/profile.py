@@ -29,8 +29,10 @@ def draw_profiles(result: Swept, measure: str, look: Look | None = None) -> Figu
     axes = [axis for axis in result.axes if axis.name != SEED and len(axis.labels) > 1]
     networks = [axis.name for axis in axes if axis.settings is not None]
     compared = [axis.name for axis in axes if axis.settings is None]
+    if not networks or len(compared) != 1 or measure not in result.points.columns:
+        return None
     known = result.points.filter(result.points[measure].is_not_null())["connection"].unique(maintain_order=True)
-    if not networks or len(compared) != 1 or known.is_empty():
+    if known.is_empty():
         return None
     with style(look):
         figure = Picture(figsize=look.size or (_WIDTH, _HEIGHT * len(known)), layout="constrained")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from itertools import cycle
-from math import log10
+from math import inf, log10
 from typing import Any, Final
 
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from polypath.plots.base import Canvas, Kind, drawing, named, put_legend
@@ -113,8 +113,9 @@ def distribution(axes: Axes, known: metrics.Delays, *, label: str, none: str, **
 def label_decades(axis: Axis) -> None:
     """Numbers on a logarithmic axis: 1, 2, 5 of each decade, or 1 alone where these would touch."""
     low, high = axis.get_data_interval()
-    inches = axis.axes.bbox.width / axis.axes.figure.dpi
-    wide = low > 0 and (high > _DECADES_APART * low or log10(high / low) * _DECADE_INCHES > inches)
+    wide = high > _DECADES_APART * low > 0
+    if isinstance(axis, XAxis) and 0 < low < high < inf:
+        wide |= log10(high / low) * _DECADE_INCHES > axis.axes.bbox.width / axis.axes.figure.dpi
     axis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 2, 5)))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())

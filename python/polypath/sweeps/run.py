@@ -136,8 +136,13 @@ def run(
 
 
 def _run(courses: Sequence[_Course], jobs: int | None, cluster: str | None, progress: Progress) -> list[Result]:
+    told = (0, sum(len(course.points) for course in courses))
+
     def note() -> None:
-        progress(sum(course.done for course in courses), sum(len(course.points) for course in courses))
+        nonlocal told
+        before, told = told, (sum(course.done for course in courses), sum(len(course.points) for course in courses))
+        if told != before:
+            progress(*told)
 
     for course in courses:
         course.begin()

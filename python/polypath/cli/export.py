@@ -43,7 +43,7 @@ def export(
 ) -> None:
     """Write a result in the format of another tool.
 
-    Format csv has every table of a run. Of a sweep it is one file, with a row for each point, seed and connection.
+    Format csv has every table of a run. A sweep becomes one file, with a row for each point, seed and connection.
 
     Format iperf3 has a transfer as the JSON of `iperf3 -J`.
 

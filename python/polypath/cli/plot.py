@@ -41,7 +41,7 @@ def plot(
     connection: Annotated[
         str | None,
         typer.Option(
-            "--connection", metavar="NAME", help="Of a sweep's connections and classes of flows, draw only this one."
+            "--connection", metavar="NAME", help="Draw only this connection of a sweep, or this class of flows."
         ),
     ] = None,
     out: OutFolder = None,

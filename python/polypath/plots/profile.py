@@ -66,7 +66,7 @@ def profile(
         raise MetricError(f"name the connection to draw: {', '.join(named)}")
     (axis,) = (each for each in result.axes if each.name == by)
     rows = result.points.filter(result.points["connection"] == chosen)
-    found = across.blocks(rows, by, axis.labels[0], axis.labels, networks, measure)
+    found = across.blocks(rows, by, axis.labels[0], axis.labels, networks, measure, compared=False)
     if not found:
         raise MetricError(f"{result.name} has no network in which every value of {by} has a figure {measure}")
     factors = across.profile(found, axis.labels, measure)

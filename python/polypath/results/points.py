@@ -11,8 +11,9 @@ points.parquet has a row per connection of each point. docs/sweeps.md describes 
 - requests and unanswered are the requests sent, and those without an answer; null for applications that send none.
 - delay_median_s, delay_p95_s and delay_p99_s are of all requests. One without an answer is longer than any; null if a
   percentile falls on one.
-- Flows that arrive have no rows of their own. Their group has a row for all of them, and one for each class of sizes:
-  connection is "short" or "short, up to 100 kB", application is "flows", flows and flows_unfinished are their numbers.
+- Flows that arrive have no rows of their own. Their group has a row for all of them, and one for each class of sizes.
+  Its connection is "short" or "short, up to 100 kB", and its application is "flows".
+- flows and flows_unfinished are their numbers.
 - flow_mean_s, flow_median_s, flow_p95_s and flow_p99_s are of their completion times, flow_times_s[] has each. A
   percentile needs enough flows (`FEWEST`), and is null if it falls on an unfinished one.
 - interface[], subflow_share[] and subflow_goodput_mbps[] are per subflow, by id.

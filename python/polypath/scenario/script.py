@@ -137,7 +137,7 @@ def _content(file: Path) -> dict[str, str]:
 
 
 def given(value: Any) -> Any:
-    """An argument that a plan carries, as the class gets it: of a file in JSON its data, of another one its text, or
+    """An argument that a plan carries, as the class gets it. A file in JSON is its data. Another one is its text, or
     bytes where it is no text."""
     match value:
         case {"file": str(file), "text": str(text)} if len(value) == 2:

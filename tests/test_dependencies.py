@@ -22,10 +22,11 @@ PYTHON = {
     "units": {"errors"},
     "registry": {"_core", "errors", "units"},
     # what a notebook shows of them is imported when one asks
-    "scenario": {"errors", "notebook", "registry", "units"},
+    "scenario": {"errors", "notebook", "registry", "shared", "units"},
     "formats": {"_core", "errors", "registry", "results", "scenario", "units"},
     "labs": {"results", "scenario", "units"},
-    "results": {"_core", "errors", "notebook"},
+    "results": {"_core", "errors", "notebook", "shared"},
+    "shared": set(),
     "capture": {"_core", "errors", "results"},
     "engines": {"_core", "capture", "errors", "folders", "registry", "results", "scenario", "units"},
     "fidelity": {"scenario"},

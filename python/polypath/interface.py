@@ -15,7 +15,7 @@ from polypath.results import MetricError, OutputError, Recording, folder, paired
 from polypath.results.across import across as over_networks
 from polypath.results.along import along as along_properties
 from polypath.results.errors import UnknownName
-from polypath.results.points import MEASURES, SEED, short, telling
+from polypath.results.points import MEASURES, SEED, measures_of, short
 from polypath.results.recording import Written
 from polypath.results.stored import StoredSweep
 from polypath.running import Kept, named, of_plan
@@ -245,7 +245,7 @@ def _lab(target: str | Path) -> tuple[labs.Lab | None, str]:
 
 def _chosen(
     result: Result | StoredSweep, by: str | None, base: str | None, measure: str | Sequence[str] | None
-) -> tuple[str, str, dict[str, list[str]]]:
+) -> tuple[str, str, dict[str, Sequence[str]]]:
     """The axis that is compared, its base, and the measures of each application."""
     names = [axis.name for axis in result.axes if axis.name != SEED]
     if by is None:
@@ -260,7 +260,7 @@ def _chosen(
     if base not in axis.labels:
         raise UnknownName.of(f"value of {by}", base, axis.labels)
     chosen = [_measure(each) for each in ([measure] if isinstance(measure, str) else measure or ())]
-    return by, base, {each["name"]: chosen or telling(each) for each in result.applications}
+    return by, base, measures_of(result.points, result.applications, chosen)
 
 
 def _measure(name: str) -> str:

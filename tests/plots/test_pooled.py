@@ -70,7 +70,14 @@ def test_curves_are_told_apart(axes: tuple[Axis, ...], drawn: bool) -> None:
 def test_networks_that_were_drawn_are_pooled_with_the_seeds() -> None:
     drawn = Axis("network", tuple(f"n{number}" for number in range(20)), None, "", tuple({} for _ in range(20)))
     rows = [
-        {"network": network, "defaults.scheduler": name, "seed": seed, "connection": "file", "completion_s": time}
+        {
+            "network": network,
+            "defaults.scheduler": name,
+            "seed": seed,
+            "connection": "file",
+            "application": "bulk",
+            "completion_s": time,
+        }
         for number, network in enumerate(drawn.labels)
         for name, factor in (("default", 1.0), ("redundant", 2.0))
         for seed in "12"
@@ -86,6 +93,30 @@ def test_networks_that_were_drawn_are_pooled_with_the_seeds() -> None:
     assert numbers(second.get_xdata())[-1] == 40_000.0
     assert panel.get_title(loc="right") == "40 runs each, over network and seeds"
     assert draw_completions("phone", (drawn, SEED), pl.DataFrame(rows)) is None
+
+
+def test_the_flows_of_all_runs_are_pooled() -> None:
+    rows = [
+        {
+            "defaults.scheduler": name,
+            "seed": seed,
+            "connection": "files",
+            "application": "flows",
+            "completion_s": None,
+            "flow_times_s": times,
+        }
+        for name, times in (("default", [1.0, 2.0, None]), ("redundant", [3.0]))
+        for seed in "12"
+    ]
+    schema: dict[str, pl.DataType] = {"completion_s": pl.Float64(), "flow_times_s": pl.List(pl.Float64)}
+    figure = draw_completions("phone", (SCHEDULER, SEED), pl.DataFrame(rows, schema_overrides=schema))
+    assert figure is not None
+    (panel,) = figure.axes
+    first, second = panel.lines
+    assert numbers(first.get_ydata())[-1] == pytest.approx(4 / 6)
+    assert numbers(second.get_xdata())[-1] == 3000.0
+    assert panel.get_ylabel() == "part of the flows"
+    assert panel.get_title(loc="right") == "2 to 6 flows each, of 2 seeds"
 
 
 def test_nothing_is_drawn_where_nothing_asks(recording: Recording) -> None:

@@ -208,7 +208,7 @@ def test_in_a_browser(tmp_path: Path, ran: Ran) -> None:
     }
     assert len(expected["expectations"]) == 3
     (tmp_path / "expected.json").write_text(json.dumps(expected), encoding="utf-8")
-    files = ("test/format.test.mjs", "test/page.test.mjs")
+    files = ("test/format.test.mjs", "test/smooth.test.mjs", "test/page.test.mjs")
     done = node("--test", "--test-reporter=tap", *files, POLYPATH_PAGES=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "# fail 0" in done.stdout

@@ -6,7 +6,8 @@ import { Chart, Swatch, type Line, type Mark } from "./chart";
 import { pathColour } from "./colour";
 import { dataOf, type Page, type RunData, type Series } from "./data";
 import { Expectations } from "./expectations";
-import { goodput, milliseconds, took } from "./format";
+import { goodput, milliseconds, significant, took } from "./format";
+import { interval, smoothed } from "./smooth";
 import { end, hrefOf, theme, useValue, zoom } from "./store";
 
 /** Runs that are drawn at first, and colours that are told apart. */
@@ -47,7 +48,7 @@ export function AllRuns(props: { page: Page }) {
       <section aria-label="All runs">
         <h2>All runs</h2>
         <div class="wide" tabIndex={0} role="group" aria-label="Table">
-          <table data-table="runs">
+          <table class="stacked" data-table="runs">
             <thead>
               <tr>
                 <th scope="col">run</th>
@@ -81,10 +82,10 @@ export function AllRuns(props: { page: Page }) {
                     </th>
                     <td>{each.name}</td>
                     <td>{each.transport}</td>
-                    <td class="number">{goodput(each)}</td>
-                    <td class="number">{took(each.completion_s)}</td>
-                    <td class="number">{milliseconds(each.requests.median_s)}</td>
-                    <td class="number">{milliseconds(each.requests.p95_s)}</td>
+                    <td class="number" data-what="Mbps">{goodput(each)}</td>
+                    <td class="number" data-what="time">{took(each.completion_s)}</td>
+                    <td class="number" data-what="median delay">{milliseconds(each.requests.median_s)}</td>
+                    <td class="number" data-what="95 %">{milliseconds(each.requests.p95_s)}</td>
                   </tr>
                 )),
               )}
@@ -138,14 +139,17 @@ function Overlay(props: {
   unit: string;
 }) {
   const { page, order, data, name, of } = props;
-  const { times, lines, room } = useMemo(() => {
+  const { times, lines, room, width } = useMemo(() => {
+    let width = 0;
     const own: { index: number; series: Series }[] = [];
     for (const [index, each] of data) {
       const connections = page.runs[index]?.summary.connections ?? [];
       const number = connections.findIndex((connection) => name === null || connection.name === name);
       const series = each.connections.get(number)?.[of];
       if (series) own.push({ index, series });
+      if (series && connections[number]) width = Math.max(width, interval(connections[number], series));
     }
+    if (of === "rate") for (const each of own) each.series = smoothed(each.series, width);
     const all = [...new Set(own.flatMap(({ series }) => series.t))].sort((a, b) => a - b);
     const places = new Map(all.map((time, place) => [time, place]));
     const made = own.map(({ index, series }): Line => {
@@ -156,10 +160,9 @@ function Overlay(props: {
         values,
         colour: () => pathColour(order.indexOf(index)),
         ...(order.indexOf(index) >= page.palette.length ? { dash: [6, 3] } : {}),
-        ...(of === "rate" ? { step: -1 as const } : {}),
       };
     });
-    return { times: all, lines: made, room: Math.max(0, ...own.map(({ series }) => usual(series))) };
+    return { times: all, lines: made, width, room: Math.max(0, ...own.map(({ series }) => usual(series))) };
   }, [data, name]);
   const changes = useMemo(() => common(page, [...data.keys()]), [data]);
   const cap = useMemo(() => (of === "rate" ? ceiling(times, lines, room, props.unit) : null), [lines]);
@@ -173,7 +176,7 @@ function Overlay(props: {
       lines={lines}
       marks={changes}
       named={of === "rate"}
-      note={cap?.note ?? ""}
+      note={[of === "rate" ? `means over ${significant(width, 3)} s` : "", cap?.note].filter((part) => part).join("; ")}
       {...(cap ? { range: cap.range, over: cap.draw } : {})}
     />
   );

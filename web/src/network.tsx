@@ -3,11 +3,13 @@
 import { ink, useColour } from "./colour";
 import { lastUpTo, type Channel, type Direction, type Link, type LinkData, type Network, type Run } from "./data";
 import { instant, percent, rate, significant } from "./format";
-import { moment, theme, useValue } from "./store";
+import { moment, narrow, theme, useValue } from "./store";
 
 const COLUMN = 300;
 const ROW = 190;
 const MARGIN = 70;
+/** In a narrow window: the width that a picture has, its margin, and the least distance of two nodes. */
+const NARROW = { width: 368, margin: 52, column: 118 };
 const BEND = 56;
 /** Half the distance of a link's two directions. */
 const APART = 4;
@@ -52,7 +54,9 @@ export function NetworkView(props: { run: Run; network: Network; links: LinkData
   const at = useValue(moment);
   useValue(theme);
   const { run, network, links, pick } = props;
-  const box = boxOf(network);
+  const slim = useValue(narrow);
+  const layout = layoutOf(network, slim);
+  const box = boxOf(network, layout);
   const named = network.links.length <= NAMED;
   return (
     <section class="network" aria-label="Network">
@@ -63,14 +67,15 @@ export function NetworkView(props: { run: Run; network: Network; links: LinkData
             viewBox={`${box.left} ${box.top} ${box.width} ${box.height}`}
             role="img"
             aria-label={`The network: ${network.nodes.length} nodes, ${network.links.length} links`}
+            {...(slim && !network.large ? { style: `min-width: ${Math.min(box.width, 2 * NARROW.width)}px` } : {})}
           >
             {network.links.map((link, index) => (
               <g key={index} {...clicked(pick, "link", index)}>
-                <LinkPicture {...{ run, network, links, link, index, at, named }} />
+                <LinkPicture {...{ run, network, links, link, index, at, named, layout }} />
               </g>
             ))}
             {network.nodes.map((node, index) => {
-              const { x, y } = place(node);
+              const { x, y } = place(node, layout);
               return (
                 <g key={index} transform={`translate(${x} ${y})`} class="node" {...clicked(pick, "node", index)}>
                   <NodeShape kind={node.kind} />
@@ -115,22 +120,37 @@ function Scale(props: { queues: boolean }) {
   );
 }
 
-function place(node: { x: number; y: number }): { x: number; y: number } {
-  return { x: node.x * COLUMN, y: -node.y * ROW };
+interface Layout {
+  column: number;
+  margin: number;
+  /** Whether what is said of a link stands in several lines. */
+  slim: boolean;
 }
 
-function boxOf(network: Network) {
-  const places = network.nodes.map(place);
+function layoutOf(network: Network, slim: boolean): Layout {
+  if (!slim || network.large) return { column: COLUMN, margin: MARGIN, slim: false };
+  const xs = network.nodes.map((each) => each.x);
+  const columns = Math.max(...xs) - Math.min(...xs);
+  const { width, margin, column } = NARROW;
+  return { column: Math.min(COLUMN, Math.max(column, (width - 2 * margin) / Math.max(columns, 1))), margin, slim };
+}
+
+function place(node: { x: number; y: number }, { column }: Layout): { x: number; y: number } {
+  return { x: node.x * column, y: -node.y * ROW };
+}
+
+function boxOf(network: Network, layout: Layout) {
+  const places = network.nodes.map((each) => place(each, layout));
   const bends = network.links.map((link) => Math.abs(link.bend) * BEND);
-  const room = Math.max(0, ...bends) + LINE * Math.max(0, ...network.links.map((link) => describe(link).length - 1));
+  const room = Math.max(0, ...bends) + LINE * Math.max(0, ...network.links.map((link) => told(link, layout).length - 1));
   const xs = places.map((each) => each.x);
   const ys = places.map((each) => each.y);
-  const left = Math.min(...xs) - MARGIN;
+  const left = Math.min(...xs) - layout.margin;
   const top = Math.min(...ys) - Math.max(MARGIN - 20, room + 40);
   return {
     left,
     top,
-    width: Math.max(...xs) + MARGIN - left,
+    width: Math.max(...xs) + layout.margin - left,
     height: Math.max(...ys) + Math.max(MARGIN - 20, room + 40) - top,
   };
 }
@@ -153,13 +173,14 @@ interface OneLink {
   index: number;
   at: number;
   named: boolean;
+  layout: Layout;
 }
 
-function LinkPicture({ run, network, links, link, index, at, named }: OneLink) {
+function LinkPicture({ run, network, links, link, index, at, named, layout }: OneLink) {
   const nodes = [network.nodes[link.a], network.nodes[link.b]];
   if (!nodes[0] || !nodes[1]) return null;
-  const a = place(nodes[0]);
-  const b = place(nodes[1]);
+  const a = place(nodes[0], layout);
+  const b = place(nodes[1], layout);
   // Parallel links bend apart, each to the same side whichever end comes first.
   const turned = a.x > b.x || (a.x === b.x && a.y > b.y);
   const [from, to] = turned ? [b, a] : [a, b];
@@ -169,7 +190,7 @@ function LinkPicture({ run, network, links, link, index, at, named }: OneLink) {
   const bend = link.bend * BEND;
   const middle = { x: (from.x + to.x) / 2 + off(bend).x, y: (from.y + to.y) / 2 + off(bend).y };
   const below = off(bend).y > 0;
-  const told = describe(link);
+  const said = told(link, layout);
   const slope = Math.abs(to.y - from.y) / Math.max(Math.abs(to.x - from.x), 1);
   const clear = CLEAR + Math.min(slope * NAME, 2 * LINE);
   return (
@@ -202,9 +223,9 @@ function LinkPicture({ run, network, links, link, index, at, named }: OneLink) {
         );
       })}
       {named && (
-        <text x={middle.x} y={middle.y + (below ? clear + 6 : -clear - LINE * told.length)} text-anchor="middle" class="name">
+        <text x={middle.x} y={middle.y + (below ? clear + 6 : -clear - LINE * said.length)} text-anchor="middle" class="name">
           <tspan x={middle.x}>{link.name}</tspan>
-          {told.map((line) => (
+          {said.map((line) => (
             <tspan key={line} x={middle.x} dy={LINE} class="quiet">
               {line}
             </tspan>
@@ -246,6 +267,11 @@ function QueueBar(props: { channel: Channel; queue: number; x: number; y: number
       />
     </g>
   );
+}
+
+/** What stands below a link's name. */
+function told(link: Link, { slim }: Layout): string[] {
+  return slim ? describe(link).flatMap((line) => line.split(", ")) : describe(link);
 }
 
 /** One line for both directions where they are alike. */

@@ -28,7 +28,7 @@ export function Results(props: { run: Run }) {
     <section aria-label="Results">
       <h2>Results</h2>
       <div class="wide" tabIndex={0} role="group" aria-label="Table">
-        <table class="results" data-table="results">
+        <table class="results stacked" data-table="results">
           <thead>
             <tr>
               <th scope="col">connection</th>
@@ -68,12 +68,12 @@ function ConnectionRow(props: { of: ConnectionSummary }) {
     <tr class="connection">
       <th scope="row">{of.name}</th>
       <td>{of.transport}</td>
-      <td class="number">{goodput(of)}</td>
+      <td class="number" data-what="Mbps">{goodput(of)}</td>
       <td />
       <td />
       <td />
       <td />
-      <td class="number">{took(of.completion_s)}</td>
+      <td class="number" data-what="time">{took(of.completion_s)}</td>
     </tr>
   );
 }
@@ -90,11 +90,11 @@ function SubflowRow(props: { run: Run; number: number; of: SubflowSummary; whole
         {notes}
       </th>
       <td>{of.interface}</td>
-      <td class="number">{mbps(of.goodput_mbps)}</td>
-      <td class="number">{of.share === null ? "" : percent(of.share)}</td>
-      <td class="number">{typeof of.srtt_ms?.mean === "number" ? fixed(of.srtt_ms.mean, 1) : ""}</td>
-      <td class="number">{of.resent === null ? "" : percent(of.resent, 2)}</td>
-      <td class="number">{of.reinjected_bytes === null ? "" : amount(of.reinjected_bytes)}</td>
+      <td class="number" data-what="Mbps">{mbps(of.goodput_mbps)}</td>
+      <td class="number" data-what="share">{of.share === null ? "" : percent(of.share)}</td>
+      <td class="number" data-what="RTT ms">{typeof of.srtt_ms?.mean === "number" ? fixed(of.srtt_ms.mean, 1) : ""}</td>
+      <td class="number" data-what="resent">{of.resent === null ? "" : percent(of.resent, 2)}</td>
+      <td class="number" data-what="reinjected">{of.reinjected_bytes === null ? "" : amount(of.reinjected_bytes)}</td>
       <td />
     </tr>
   );
@@ -106,7 +106,7 @@ function Further({ of }: { of: Table }) {
   return (
     <>
       <div class="wide" tabIndex={0} role="group" aria-label="Table">
-        <table data-table="further">
+        <table class="stacked" data-table="further">
           <thead>
             <tr>
               {of.headings.map((heading, column) => (
@@ -125,7 +125,7 @@ function Further({ of }: { of: Table }) {
                       {cell}
                     </th>
                   ) : (
-                    <td key={column} class={kind(column)}>
+                    <td key={column} class={kind(column)} data-what={of.headings[column]}>
                       {cell}
                     </td>
                   ),
@@ -152,7 +152,7 @@ export function Links(props: { run: Run }) {
     <details>
       <summary>Links: use, drops, longest queue</summary>
       <div class="wide" tabIndex={0} role="group" aria-label="Table">
-        <table data-table="links">
+        <table class="stacked" data-table="links">
           <thead>
             <tr>
               <th scope="col">link</th>
@@ -167,9 +167,9 @@ export function Links(props: { run: Run }) {
               <tr key={number}>
                 <th scope="row">{each.name}</th>
                 <td>{each.direction}</td>
-                <td class="number">{percent(each.utilisation)}</td>
-                <td class="number">{each.dropped_packets}</td>
-                <td class="number">{each.max_queue_packets}</td>
+                <td class="number" data-what="use">{percent(each.utilisation)}</td>
+                <td class="number" data-what="dropped">{each.dropped_packets}</td>
+                <td class="number" data-what="longest queue">{each.max_queue_packets}</td>
               </tr>
             ))}
           </tbody>

@@ -13,6 +13,7 @@ import { SegmentList } from "./listing";
 import { RequestViews } from "./requests";
 import { Links, Results } from "./results";
 import { SequenceChart } from "./sequence";
+import { interval, smoothed } from "./smooth";
 import { end, goTo, moment, zoom } from "./store";
 import { Why } from "./why";
 
@@ -131,11 +132,27 @@ interface Drawn {
 
 function Charts({ run, data, number, connection, changes, past }: Drawn) {
   const own = data.connections.get(number) ?? {};
-  const ghost = past?.connections.get(number)?.rate ?? null;
+  const before = past?.connections.get(number)?.rate ?? null;
+  const of = run.summary.connections[number];
+  // A transfer is drawn as it was sampled. Requests would cut it into square waves.
+  const width = own.rate && of && of.requests.count > 0 ? interval(of, own.rate) : 0;
+  const rates = useMemo(() => own.rate && smoothed(own.rate, width), [own.rate, width]);
+  const ghost = useMemo(() => before && smoothed(before, width), [before, width]);
   return (
     <>
-      {own.rate && (
-        <LaneChart name="rate" title="Goodput, and rate by path" unit="Mbps" of={own.rate} step={-1} first="goodput" named capped {...{ connection, changes, ghost }} />
+      {rates && (
+        <LaneChart
+          name="rate"
+          title="Goodput, and rate by path"
+          unit="Mbps"
+          of={rates}
+          {...(rates === own.rate ? { step: -1 as const } : {})}
+          first="goodput"
+          named
+          capped
+          said={rates === own.rate ? "" : `means over ${significant(width, 3)} s`}
+          {...{ connection, changes, ghost }}
+        />
       )}
       {own.window && <LaneChart name="window" title="Congestion window" unit="packets" of={own.window} step={1} {...{ connection, changes }} />}
       {own.rtt && <LaneChart name="rtt" title="Smoothed RTT" unit="ms" of={own.rtt} {...{ connection, changes }} />}
@@ -169,6 +186,8 @@ function LaneChart(props: {
   named?: boolean;
   /** Ends the axis above what arrived. */
   capped?: boolean;
+  /** A further note. */
+  said?: string;
   /** Its first column stays behind as a line. */
   ghost?: Series | null;
   connection: Connection;
@@ -202,7 +221,7 @@ function LaneChart(props: {
       times={of.t}
       lines={lines}
       marks={props.changes}
-      note={[cap?.note, thinned(of)].filter((part) => part).join("; ")}
+      note={[props.said, cap?.note, thinned(of)].filter((part) => part).join("; ")}
       named={props.named ?? false}
       {...(cap ? { range: cap.range, over: cap.draw } : {})}
     />

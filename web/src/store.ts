@@ -45,6 +45,11 @@ export const end = new Value(1);
 /** What is shown of the time; null: all of it. */
 export const zoom = new Value<Span | null>(null);
 
+const query = typeof matchMedia === "undefined" ? null : matchMedia("(max-width: 640px)");
+/** Whether the window is as narrow as a phone's, as in style.css. */
+export const narrow = new Value(query?.matches ?? false);
+query?.addEventListener("change", (event) => narrow.set(event.matches));
+
 /** The least stretch of time that can be shown, in seconds. */
 const LEAST = 1e-6;
 

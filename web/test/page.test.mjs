@@ -199,7 +199,7 @@ test("keys move, zoom and change the theme", async () => {
 
 test("a table that is too wide is scrolled by keys", async () => {
   await opened("aggregation.html", "#run-2", async (page) => {
-    await page.setViewportSize({ width: 400, height: 800 });
+    await page.setViewportSize({ width: 660, height: 800 });
     const table = page.getByRole("region", { name: "Results" }).getByRole("group");
     await table.focus();
     await page.keyboard.press("ArrowRight");
@@ -459,6 +459,28 @@ test("the network can be read on a telephone", async () => {
     await page.setViewportSize({ width: 400, height: 800 });
     const height = () => page.$eval(".network-picture svg .name", (text) => text.getBoundingClientRect().height);
     assert.ok((await height()) >= 9, `${await height()} px`);
+    const [server] = await page.$$eval(".network-picture .node text", (texts) =>
+      texts.filter((text) => text.textContent === "server").map((text) => text.getBoundingClientRect().right),
+    );
+    assert.ok(server <= 400, `${server} px`);
+  });
+});
+
+test("tables of a run and of all runs are cut nowhere on a telephone", async () => {
+  for (const hash of ["#run-2", "#all"]) {
+    await opened("aggregation.html", hash, async (page) => {
+      await page.setViewportSize({ width: 400, height: 800 });
+      const cut = () => page.$$eval(".stacked", (tables) => tables.filter((table) => table.getBoundingClientRect().right > 400).length);
+      assert.equal(await cut(), 0);
+      const [first] = await page.$$eval(".stacked [data-what]", (found) => found.map((cell) => getComputedStyle(cell, "::before").content));
+      assert.match(first, /Mbps/);
+    });
+  }
+});
+
+test("rates of several runs are means over an interval, which is told", async () => {
+  await opened("aggregation.html", "#all", async (page) => {
+    assert.match(await page.locator("[data-chart=all-rate] .told").innerText(), /means over [\d.]+ s/);
   });
 });
 

@@ -149,7 +149,7 @@ def run(task: Task) -> Again | Failure:
     pairs["recording"] = Pair(task.run.manifest.recording_sha256, recording.metadata.recording_sha256)
     before = task.run.files.get(places.SUMMARY, "")
     pairs["figures"] = Pair(before, hashlib.sha256(to_json(figures).encode()).hexdigest())
-    return Again(pairs, points.rows(figures, plan.view) if task.of_sweep else ())
+    return Again(pairs, points.of_point(figures, plan.view) if task.of_sweep else ())
 
 
 def plan_of(run: Run) -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -14,8 +14,12 @@ from polypath.cli.write import require_new, require_not_read
 from polypath.engines import owned
 from polypath.formats import EXPORTERS, ExportError
 from polypath.results import OutputError, Recording, folder, layout
+from polypath.results.files import write_csv
 from polypath.results.phrases import counted
+from polypath.results.stored import StoredSweep
+from polypath.results.tidy import tidy
 
+_CSV: Final = "csv"
 #: Of the folder in which it is until it is whole.
 _PARTIAL = ".polypath-export-"
 
@@ -31,7 +35,7 @@ def export(
             "-o",
             "--out",
             metavar="FILE",
-            help="A new file for iperf3 and netanim, otherwise a new folder.",
+            help="A new file for iperf3, netanim and a sweep, otherwise a new folder.",
             show_default=False,
         ),
     ],
@@ -39,17 +43,22 @@ def export(
 ) -> None:
     """Write a result in the format of another tool.
 
-    Format csv has every table. Format iperf3 has a transfer as the JSON of `iperf3 -J`.
+    Format csv has every table of a run. A sweep becomes one file, with a row for each point, seed and connection.
+
+    Format iperf3 has a transfer as the JSON of `iperf3 -J`.
 
     Format xplot has time-sequence graphs like tcptrace's, for a run with `--plot`. Format netanim has an animation for
     ns-3's NetAnim, for a run with `--pcap links`. Format qvis has qlogs that qvis loads, for a run with `--qlog`.
 
     Examples: `polypath export csv results/mptcp --out tables`,
-    `polypath export iperf3 results/mptcp --out mptcp.json`.
+    `polypath export csv sweep --out sweep.csv`, `polypath export iperf3 results/mptcp --out mptcp.json`.
     """
     if form not in EXPORTERS:
         raise InputError(f"unknown format '{form}'; there is {', '.join(EXPORTERS)}")
     exporter = EXPORTERS[form]
+    if form == _CSV and application is None and folder.files(directory, folder.SWEEP) is not None:
+        _of_sweep(directory, out)
+        return
     if application is not None and not exporter.one:
         raise InputError(f"--application is of iperf3; {form} has all of them")
     recording = Recording.load(directory)
@@ -76,3 +85,14 @@ def export(
         own = error.filename is None or _PARTIAL in str(error.filename)
         raise OutputError(f"{f'cannot write {out}' if own else error.filename}: {error.strerror or error}") from error
     err.print(f"{counted(count, exporter.what)} in {out}", markup=False)
+
+
+def _of_sweep(directory: Path, out: Path) -> None:
+    """Writes the table of a sweep's points into a new file."""
+    table = tidy(StoredSweep.read(directory).points)
+    require_not_read(
+        out, *(directory / name for name in (layout.INDEX, *(folder.files(directory, folder.SWEEP) or {})))
+    )
+    require_new(out)
+    write_csv(out, table)
+    err.print(f"{counted(table.height, 'row')} in {out}", markup=False)

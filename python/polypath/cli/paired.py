@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +17,7 @@ from polypath.cli.errors import InputError
 from polypath.cli.numbers import ONE_VALUE, agreement, estimated, percent, rounded
 from polypath.results import across, along, folder, layout, paired
 from polypath.results.files import write_table
-from polypath.results.points import MEASURES, SEED, short, telling
+from polypath.results.points import MEASURES, SEED, measures_of, short
 from polypath.scenario.vary import SEEDS, Axis
 from polypath.scenario.vary import shown as shown_number
 from polypath.sweeps import Result
@@ -47,7 +48,8 @@ def run(
     name = by.partition("=")[0].strip()
     if name in (SEED, SEEDS):
         raise InputError(f"--by {name}: seeds make the pairs; name a setting whose values are compared")
-    todo = jobs.of_target(target, runs, settings, None, [*axes, *_axes(target, by, seeds, settings, runs, axes)])
+    every = [*axes, *_axes(target, by, seeds, settings, runs, axes)]
+    todo = jobs.of_target(target, runs, settings, None, every, later=True)
     for job in todo:
         axis = _axis(job, name)
         paired.require_names(each.name for each in job.scenario.axes)
@@ -64,7 +66,7 @@ def run(
     for one, result in sweeps.computed(todo, engine, "none", False, directory, None, parallel):
         varied = _axis_name(result, name)
         against = base or next(axis.labels[0] for axis in result.axes if axis.name == varied)
-        of = {each["name"]: chosen or telling(each) for each in one.points[0].plan.view["applications"]}
+        of = measures_of(result.points, one.points[0].plan.view["applications"], chosen)
         found = paired.over_pairs(result.points, result.axes, varied, against, of)
         seeds_run = next(len(axis.labels) for axis in result.axes if axis.name == SEED)
         labels = next(axis.labels for axis in result.axes if axis.name == varied)
@@ -127,7 +129,7 @@ def _axes(
 
     Raises InputError where each value would have seeds of its own.
     """
-    todo = jobs.of_target(target, runs, settings, None, axes)
+    todo = jobs.of_target(target, runs, settings, None, axes, later=True, dry=True)
     if seeds is None and any(job.scenario.adaptive is not None for job in todo):
         raise InputError(
             "the scenario takes seeds until intervals are narrow; a comparison needs --seeds N for all values"
@@ -301,21 +303,23 @@ def _show_across(name: str, by: str, base: str, found: pl.DataFrame) -> None:
         known = MEASURES[str(measure)]
         better = "more is better" if known.more_is_better else "less is better"
         columns = (heading, "ratio", "wins", "ties", "losses", "rank", "unfinished")
-        shown = table(*columns, numbers=frozenset(columns[2:]), title=f"{connection}: {known.title}, {better}")
+        shown = table(*columns, numbers=frozenset(columns[2:]))
         for row in group.iter_rows(named=True):
             ratio = "" if row["ratio"] is None else f"{row['ratio']:.3f}"
             interval = "" if row["low"] is None else f" ({row['low']:.3f} to {row['high']:.3f})"
             counts = ["" if row[each] is None else str(row[each]) for each in ("wins", "ties", "losses")]
             shown.add_row(escape(row["value"]), ratio + interval, *counts, f"{row['rank']:.2f}", str(row["unfinished"]))
         out.print()
+        out.print(f"[bold]{escape(f'{connection}: {known.title}, {better}')}[/bold]", soft_wrap=True)
         out.print(shown)
         if (p_ranks := group.item(0, "p_ranks")) is not None:
-            out.print(f"all values rank alike: p = {_p(p_ranks)} (Friedman)", style="dim")
-        if (group["ratios"] < group["networks"]).any():
-            out.print(
-                "ratio: of the networks that have one; a run that did not finish has none, nor has a figure of 0",
-                style="dim",
-            )
+            told = _p(p_ranks)
+            equals = "" if told.startswith("<") else "= "
+            out.print(f"all values rank alike: p {equals}{told} (Friedman)", style="dim")
+    if (found["ratios"] < found["networks"]).any():
+        out.print(
+            "unfinished: networks in which a run did not finish; they have no ratio, nor has a figure of 0", style="dim"
+        )
     out.print(
         "ratio: geometric mean over networks (95 % interval over networks: bootstrap); wins, ties, losses: networks in "
         "which the value is shown to be better, not shown to differ, or worse (each at 5 %, not corrected); "
@@ -329,15 +333,15 @@ def _show_along(by: str, found: pl.DataFrame) -> None:
     shown_rows = found.filter(pl.col("p_holm") < paired.LEVEL)
     if found.is_empty():
         return
-    out.print()
     if shown_rows.is_empty():
+        out.print()
         out.print("no property of the networks is shown to decide where a value is better", style="dim")
         return
     heading = by.split(",")[0].rpartition(".")[2]
     columns = (heading, "property", "correlation", "median", "ratio below", "ratio above")
     for (connection, measure), group in shown_rows.group_by("connection", "measure", maintain_order=True):
         title = f"{connection}: {MEASURES[str(measure)].title}, by the networks' properties"
-        shown = table(*columns, numbers=frozenset(columns[2:]), title=title)
+        shown = table(*columns, numbers=frozenset(columns[2:]))
         closest = group.with_columns(pl.col("correlation").abs().alias("_close"))
         for _, own in closest.group_by("value", maintain_order=True):
             for row in own.sort("_close", descending=True).head(_MOST_PROPERTIES).iter_rows(named=True):
@@ -345,12 +349,19 @@ def _show_along(by: str, found: pl.DataFrame) -> None:
                 ratios = ["" if row[each] is None else f"{row[each]:.3f}" for each in ("ratio_below", "ratio_above")]
                 names = escape(row["value"]), escape(row["property"])
                 shown.add_row(*names, f"{row['correlation']:+.2f}", middle, *ratios)
+        out.print()
+        out.print(f"[bold]{escape(title)}[/bold]", soft_wrap=True)
         out.print(shown)
     out.print(
         "correlation: of the ranks of property and ratio (Spearman); ratio below, above: geometric means of the "
         "networks on either side of the property's median. Only what is shown at 5 %, corrected for all properties",
         style="dim",
     )
+
+
+def _plain(name: str) -> str:
+    """A connection's name without characters that a shell takes apart: "files, up to 100 kB" is files-up-to-100-kB."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
 
 
 def _draw_profiles(directory: Path, result: Result, by: str, networks: Sequence[str], found: pl.DataFrame) -> None:
@@ -366,5 +377,5 @@ def _draw_profiles(directory: Path, result: Result, by: str, networks: Sequence[
             with plots.style():
                 figure = plots.profile(result, by, networks, measure, connection=connection).figure
                 assert isinstance(figure, Figure)
-                plots.write(figure, staged / f"profile-{connection}-{short(measure)}.png")
+                plots.write(figure, staged / f"profile-{_plain(connection)}-{short(measure)}.png")
         held.commit(keep=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import polars as pl
 import typer
 
 from polypath.cli import figures, progress
@@ -17,6 +18,7 @@ from polypath.cli.options import OutFolder
 from polypath.results import MetricError, OutputError, Recording, folder, layout, reading, stored
 from polypath.results.names import of_folders, told_apart
 from polypath.results.stored import StoredSweep
+from polypath.units import nearest
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,12 @@ def plot(
     no_title: figures.NoTitle = False,
     sheet: figures.Style = None,
     smooth: figures.Smooth = None,
+    connection: Annotated[
+        str | None,
+        typer.Option(
+            "--connection", metavar="NAME", help="Draw only this connection of a sweep, or this class of flows."
+        ),
+    ] = None,
     out: OutFolder = None,
 ) -> None:
     """Draw figures of stored results, with several runs on the same axes, or boxes of several sweeps side by side.
@@ -44,10 +52,13 @@ def plot(
     DIR`, a folder of figures. Files that a person made or changed are never overwritten.
 
     Examples: `polypath plot results/mptcp --kind rate,window+rtt --format pdf --size 3.5x2.4 --no-title`,
-    `polypath plot results/tcp results/mptcp --kind rate,cdf --out figures`.
+    `polypath plot results/tcp results/mptcp --kind rate,cdf --out figures`,
+    `polypath plot sweep --kind cdf-completion --connection files`.
     """
     wanted = figures.drawing(kinds, form, size, font_size, no_title, sheet, smooth)
     found = _read(results)
+    if connection is not None:
+        found = _only(found, connection)
     if found.runs and found.sweeps:
         raise InputError("runs and sweeps have no axes in common; draw them by commands of their own")
     _require_suited(found, wanted)
@@ -84,6 +95,28 @@ def _read(results: Sequence[Path]) -> _Found:
             else:
                 sweeps[place] = StoredSweep.read(place)
     return _Found(runs, sweeps)
+
+
+def _only(found: _Found, connection: str) -> _Found:
+    """The sweeps with the tables of one connection. Raises InputError where one has none of that name."""
+    if found.runs:
+        raise InputError(f"--connection chooses in the tables of a sweep; {next(iter(found.runs))} is a run")
+    for path, sweep in found.sweeps.items():
+        known = sweep.points["connection"].unique(maintain_order=True).to_list()
+        if connection not in known:
+            hint = nearest(connection, known)
+            raise InputError(
+                f"--connection: {path} has no connection '{connection}'; "
+                + (f"did you mean '{hint}'?" if hint else f"it has {', '.join(known)}")
+            )
+    own = pl.col("connection") == connection
+    return _Found(
+        {},
+        {
+            path: replace(sweep, points=sweep.points.filter(own), statistics=sweep.statistics.filter(own))
+            for path, sweep in found.sweeps.items()
+        },
+    )
 
 
 def _require_suited(found: _Found, wanted: Drawing) -> None:

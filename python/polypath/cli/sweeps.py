@@ -28,6 +28,10 @@ from polypath.sweeps import Result, Sweep
 from polypath.sweeps import run as run_sweeps
 from polypath.sweeps.grid import short_names
 
+#: What the measures of flows that arrive begin with, and what their table is called.
+_OF_FLOWS: Final = "flow_"
+_MEAN_OF_FLOWS: Final = "flow_mean_s"
+_TITLE_OF_FLOWS: Final = "completion times of flows, ms"
 #: How many intervals that stayed wide are named.
 _MOST_UNMET: Final = 5
 #: The rows of a place with many connections.
@@ -124,30 +128,45 @@ def advise(result: Result) -> None:
 
 def show(result: Result | StoredSweep) -> None:
     """Prints a sweep: a row per place and connection, with the interval of the mean if there are seeds. Many
-    connections are shown as the least, the median and the greatest.
+    connections are shown as the least, the median and the greatest. Flows that arrive have a table of their own.
     """
-    axes = [axis for axis in result.axes if axis.name != SEED]
     statistics = result.statistics
+    of_flows = pl.col("measure").str.starts_with(_OF_FLOWS)
+    flows = statistics.filter(of_flows)
     measures = [name for name in MEASURES if name in statistics["measure"] and _says_something(statistics, name)]
+    others = statistics.filter(~of_flows)
+    if not others.is_empty() or flows.is_empty():
+        _show(result, others, [name for name in measures if not name.startswith(_OF_FLOWS)], result.name)
+    if not flows.is_empty():
+        if not others.is_empty():
+            out.print()
+        _show(result, flows, [name for name in measures if name.startswith(_OF_FLOWS)], _TITLE_OF_FLOWS)
+    if others["connection"].n_unique() <= many.ROWS:
+        _explain(statistics.filter(pl.col("measure").is_in(measures)))
+
+
+def _show(result: Result | StoredSweep, statistics: pl.DataFrame, measures: Sequence[str], title: str) -> None:
+    axes = [axis for axis in result.axes if axis.name != SEED]
     several = bool((statistics["n"] > 1).any())
     count = statistics["connection"].n_unique()
     many_connections = count > many.ROWS
     headings = {axis.name: short for axis, short in zip(axes, short_names([axis.name for axis in axes]), strict=True)}
+    is_of_flows = any(name.startswith(_OF_FLOWS) for name in measures)
+    words = {name: MEASURES[name].heading.removeprefix("flow ") for name in measures}
+    if is_of_flows:
+        words = {name: word.removesuffix(" ms") if name != _MEAN_OF_FLOWS else "mean" for name, word in words.items()}
+    of_what = "flows" if is_of_flows else "connection"
     shown = table(
         *headings.values(),
-        *(["of connections"] if many_connections else ["connection"] if count > 1 else []),
-        *(MEASURES[name].heading for name in measures),
+        *(["of connections"] if many_connections else [of_what] if count > 1 or is_of_flows else []),
+        *words.values(),
         *(["seeds"] if several else []),
         numbers=frozenset(
-            (
-                "seeds",
-                *(MEASURES[name].heading for name in measures),
-                *(headings[axis.name] for axis in axes if axis.numbers is not None),
-            )
+            ("seeds", *words.values(), *(headings[axis.name] for axis in axes if axis.numbers is not None))
         ),
-        title=result.name,
+        title=title,
     )
-    of = _of_many if many_connections else _of_each
+    of = _of_many if many_connections else partial(_of_each, named=count > 1 or is_of_flows)
     rows = [[*cells, *([runs] if several else [])] for cells, runs in of(statistics, list(headings), measures)]
     for place in _without_result(result, list(headings)):
         rows.append([*map(escape, place), *([""] if count > 1 else []), "no result"])
@@ -156,8 +175,6 @@ def show(result: Result | StoredSweep) -> None:
     out.print(shown)
     if many_connections:
         out.print(f"of the means of {count} connections; the files have each of them", style="dim")
-    else:
-        _explain(statistics.filter(pl.col("measure").is_in(measures)))
 
 
 def _in_order(rows: Sequence[Sequence[str]], axes: Sequence[Axis]) -> Sequence[Sequence[str]]:
@@ -181,12 +198,14 @@ def _without_result(result: Result | StoredSweep, axes: Sequence[str]) -> Iterat
     yield from (place for place in places if place not in shown)
 
 
-def _of_each(statistics: pl.DataFrame, axes: list[str], measures: Sequence[str]) -> Iterator[tuple[list[str], str]]:
-    """A row for each place and connection: its cells, and how many runs it is of."""
-    connections = statistics["connection"].n_unique() > 1
+def _of_each(
+    statistics: pl.DataFrame, axes: list[str], measures: Sequence[str], named: bool
+) -> Iterator[tuple[list[str], str]]:
+    """A row for each place and connection, which is `named` where there are several: its cells, and how many runs it is
+    of."""
     for key, group in statistics.group_by([*axes, "connection"], maintain_order=True):
         by_measure = {row["measure"]: row for row in group.iter_rows(named=True)}
-        cells = [escape(str(part)) for part in (key if connections else key[:-1])]
+        cells = [escape(str(part)) for part in (key if named else key[:-1])]
         cells += [_estimate(by_measure.get(name), MEASURES[name].printed) for name in measures]
         yield cells, _runs(group)
 

@@ -14,6 +14,7 @@ from typing import Final
 from polypath import _core
 from polypath.engines import constructor
 from polypath.engines.base import EngineError
+from polypath.scenario.script import given
 
 #: Tells the modules of one process apart.
 _NUMBERS: Final = itertools.count(1)
@@ -58,7 +59,7 @@ class Loader:
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         try:
             exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)
-            made = getattr(module, name)(**arguments)
+            made = getattr(module, name)(**{key: given(value) for key, value in arguments.items()})
             if kind == "congestion":
                 _require_growth(made, name)
             return made

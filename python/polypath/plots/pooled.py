@@ -20,7 +20,7 @@ from polypath.plots.files import Picture
 from polypath.plots.requests import DELAY, distribution, shows
 from polypath.plots.style import Look, colour, style
 from polypath.results import Recording, metrics
-from polypath.results.points import SEED, Axis
+from polypath.results.points import FLOWS, SEED, Axis
 
 #: Curves that are told apart by colour.
 MOST_CURVES: Final = 8
@@ -67,15 +67,19 @@ def draw_delays(name: str, axes: Sequence[Axis], places: Places, look: Look | No
 def draw_completions(name: str, axes: Sequence[Axis], points: pl.DataFrame, look: Look | None = None) -> Figure | None:
     """A panel for each connection that is to finish, a curve for each place; None where nothing finishes, or where
     there are too many curves to tell apart. `points` is the table of the sweep."""
-    names = points.filter(pl.col("completion_s").is_not_null())["connection"].unique(maintain_order=True).to_list()
+    finished = pl.col("completion_s").is_not_null() | (pl.col("application") == FLOWS)
+    names = points.filter(finished)["connection"].unique(maintain_order=True).to_list()
     told = [axes[place].name for place in _told_apart(axes)]
 
     def times(connection: str, labels: tuple[str, ...]) -> _Sample:
         chosen = (pl.col(axis) == label for axis, label in zip(told, labels, strict=True))
-        own = points.filter(pl.col("connection") == connection, *chosen)["completion_s"]
-        return len(own), [None if each is None else round(each * metrics.SECOND) for each in own]
+        rows = points.filter(pl.col("connection") == connection, *chosen)
+        is_of_flows = (rows["application"] == FLOWS).any()
+        own = rows["flow_times_s"].explode() if is_of_flows else rows["completion_s"]
+        return len(rows), [None if each is None else round(each * metrics.SECOND) for each in own]
 
-    return _draw(name, axes, names, times, _COMPLETIONS, look)
+    words = dict.fromkeys(points.filter(pl.col("application") == FLOWS)["connection"].unique(), _FLOWS)
+    return _draw(name, axes, names, times, _COMPLETIONS, look, words)
 
 
 #: Of a place how many runs it has, and their times in ns; None: never.
@@ -94,6 +98,7 @@ class _Words:
 
 _DELAYS: Final = _Words(DELAY, "requests", "none answered")
 _COMPLETIONS: Final = _Words("completion time (ms)", "runs", "none finished")
+_FLOWS: Final = _Words("completion time (ms)", "flows", "none finished")
 
 
 def _draw(
@@ -103,7 +108,9 @@ def _draw(
     times: Callable[[str, tuple[str, ...]], _Sample],
     words: _Words,
     look: Look | None,
+    others: Mapping[str, _Words] | None = None,
 ) -> Figure | None:
+    """`others`: the words of the panels by these names."""
     look = look or Look()
     if not names or not drawn_axes(axes):
         return None
@@ -112,7 +119,7 @@ def _draw(
         if look.titles:
             figure.suptitle(name, x=0.01, ha="left")
         for panel, each in zip(figure.subplots(len(names), squeeze=False)[:, 0], names, strict=True):
-            _draw_panel(panel, each, axes, times, words)
+            _draw_panel(panel, each, axes, times, (others or {}).get(each, words))
             panel.set_title(each if len(names) > 1 else "")
             put_legend(panel, panel is figure.axes[0])
         return figure

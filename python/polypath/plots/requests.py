@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import cycle
+from math import inf, log10
 from typing import Any, Final
 
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from polypath.plots.base import Canvas, Kind, drawing, named, put_legend
@@ -19,6 +20,8 @@ DELAY: Final = "delay (ms)"
 _LOGARITHMIC: Final = 10.0
 #: Greatest over least value from which only the decades of such an axis have numbers.
 _DECADES_APART: Final = 2000.0
+#: What the numbers of a decade need: 1, 2, 5.
+_DECADE_INCHES: Final = 1.15
 _MARKERS: Final = ("o", "s", "^", "D", "v")
 _DASHES: Final = ("-", "--", ":", "-.")
 
@@ -111,6 +114,8 @@ def label_decades(axis: Axis) -> None:
     """Numbers on a logarithmic axis: 1, 2, 5 of each decade, or 1 alone where these would touch."""
     low, high = axis.get_data_interval()
     wide = high > _DECADES_APART * low > 0
+    if isinstance(axis, XAxis) and 0 < low < high < inf:
+        wide |= log10(high / low) * _DECADE_INCHES > axis.axes.bbox.width / axis.axes.figure.dpi
     axis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 2, 5)))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())

@@ -15,6 +15,7 @@ from polypath.plots import boxes, exposures, pooled
 from polypath.plots.curve import Swept, draw_curves
 from polypath.plots.files import write
 from polypath.plots.grid import MOST_PANELS, Places, draw_grid, drawn_axes
+from polypath.plots.profile import draw_profiles
 from polypath.plots.style import Look, style
 from polypath.results.points import MEASURES, Axis, short
 
@@ -25,6 +26,7 @@ EXPOSURE: Final = "exposure-goodput"
 BENEFIT: Final = "box-benefit"
 CURVES: Final[Mapping[str, str]] = {f"curve-{short(measure)}": measure for measure in MEASURES}
 BOXES: Final[Mapping[str, str]] = {f"box-{short(measure)}": measure for measure in MEASURES}
+PROFILES: Final[Mapping[str, str]] = {f"profile-{short(measure)}": measure for measure in MEASURES}
 KINDS: Final[Mapping[str, str]] = {
     **{name: f"{MEASURES[measure].title} over the first axis of numbers" for name, measure in CURVES.items()},
     GRID: "goodput over time at each place, where all axes are of names",
@@ -33,13 +35,17 @@ KINDS: Final[Mapping[str, str]] = {
     EXPOSURE: "what one path sees of the bytes over goodput, of runs with segments",
     BENEFIT: "experimental aggregation benefit of several paths over the best one",
     **{name: f"{MEASURES[measure].title} over all places, as boxes" for name, measure in BOXES.items()},
+    **{
+        name: f"{MEASURES[measure].title}: part of the drawn networks within a factor of the best"
+        for name, measure in PROFILES.items()
+    },
 }
 """The figures of a sweep by name, with a description."""
 
 SHARED: Final = (BENEFIT, *BOXES)
 """Those that several sweeps may share."""
 
-USUAL: Final = tuple(name for name in KINDS if name not in (DELAYS, COMPLETIONS, EXPOSURE, *SHARED))
+USUAL: Final = tuple(name for name in KINDS if name not in (DELAYS, COMPLETIONS, EXPOSURE, *SHARED, *PROFILES))
 """Those that `polypath run --plot` draws. The others read every run of the sweep, or want many places."""
 
 
@@ -52,6 +58,7 @@ def needs(name: str) -> str:
         EXPOSURE: f"recorded segments, and one or two axes, the first with at most {exposures.MOST_CURVES} values",
         BENEFIT: "runs over a single path beside the same over several",
         **dict.fromkeys(CURVES, "an axis besides the seed, and a value other than 0"),
+        **dict.fromkeys(PROFILES, "drawn networks, one other axis besides the seed, and a value at every place"),
         **dict.fromkeys(BOXES, f"a value, and several seeds or an axis with more than {boxes.MOST_BOXES} values"),
     }[name]
 
@@ -73,6 +80,8 @@ def draw(name: str, result: Swept, places: Loader, look: Look | None = None) -> 
     if name == EXPOSURE:
         axes = exposures.drawn_axes(result.axes)
         return exposures.draw_exposures(result.name, axes, places(axes), look) if axes else None
+    if name in PROFILES:
+        return draw_profiles(result, PROFILES[name], look)
     if name in SHARED:
         return draw_shared(name, [result], look)
     return draw_curves(result, CURVES[name], look)

@@ -64,9 +64,19 @@ class Block:
 
 
 def blocks(
-    points: pl.DataFrame, by: str, base: str, labels: Sequence[str], networks: Sequence[str], measure: str
+    points: pl.DataFrame,
+    by: str,
+    base: str,
+    labels: Sequence[str],
+    networks: Sequence[str],
+    measure: str,
+    *,
+    compared: bool = True,
 ) -> list[Block]:
-    """The networks in which every value has a figure of one connection, whose rows `points` are."""
+    """The networks in which every value has a figure of one connection, whose rows `points` are.
+
+    They have outcomes only if `compared`, which takes most of the time.
+    """
     better = -1 if MEASURES[measure].more_is_better else 1
     found = []
     for key, group in points.group_by(networks, maintain_order=True):
@@ -78,9 +88,10 @@ def blocks(
         for label in labels:
             figures = [own[label][seed] for seed in common]
             means[label] = math.inf * better if None in figures else fmean(f for f in figures if f is not None)
-            against = [own[base][seed] for seed in common]
-            (compared,) = paired.judged([paired.compare(figures, against, MEASURES[measure].beyond)])
-            outcomes[label] = _outcome(compared, better)
+            if compared:
+                against = [own[base][seed] for seed in common]
+                (judged,) = paired.judged([paired.compare(figures, against, MEASURES[measure].beyond)])
+                outcomes[label] = _outcome(judged, better)
         found.append(Block(tuple(map(str, key)), means, outcomes))
     return found
 

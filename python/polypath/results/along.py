@@ -58,7 +58,7 @@ def along(
     rows: list[dict[str, Any]] = []
     for (connection,), group in points.group_by("connection", maintain_order=True):
         for measure in measures[str(connection)]:
-            found = blocks(group, by, base, labels, networks, measure)
+            found = blocks(group, by, base, labels, networks, measure, compared=False)
             for label in labels[1:]:
                 ratios = {
                     block.network: math.log(block.means[label] / block.means[base])

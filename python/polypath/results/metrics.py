@@ -18,6 +18,7 @@ from polypath._core import Figures
 from polypath.results.errors import MetricError as MetricError  # for those who use it from here
 from polypath.results.groups import Groups
 from polypath.results.recording import Recording
+from polypath.shared import encoded
 
 Side = Literal["client", "server"]
 
@@ -80,7 +81,7 @@ def _figures(recording: Recording) -> Figures:
         # polars hands columns without any value over as no other library reads them
         tables = {name: table.cast({pl.Null: pl.Int64}) for name, table in found.items() if table is not None}
         made = recording.metadata
-        return Figures(json.dumps(recording.plan, default=dict), tables, made.end_ns, made.interrupted)
+        return Figures(encoded(recording.plan), tables, made.end_ns, made.interrupted)
 
     return recording.once("figures", made)
 

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from polypath.results import bridges, completions, control
+from polypath.results.metrics import Delays
+from polypath.results.points import FEWEST
 from polypath.results.recording import Recording
 
 #: How a program of the machine ended.
 _ENDED: Final = {"exited": "by itself", "killed": "by a signal", "ended": "with the run", "open": "not"}
+#: How many flows a quantile needs to be printed (`points.FEWEST`).
+_FEWEST: Final = {0.95: FEWEST["p95"], 0.99: FEWEST["p99"]}
 
 
 @dataclass(frozen=True)
@@ -41,14 +45,17 @@ def _completions(recording: Recording) -> Iterator[Table]:
                     f"{each.flows:,}",
                     f"{each.unfinished:,}" if each.unfinished else "",
                     _significant(mean, 1e6),
-                    *(_significant(times.quantile(part), 1e6) for part in (0.5, 0.95, 0.99)),
+                    *(_quantile(times, part, 1e6) for part in (0.5, 0.95, 0.99)),
                     _significant(each.mean_slowdown()),
-                    *(_significant(slowdowns.quantile(part)) for part in (0.5, 0.99)),
+                    *(_quantile(slowdowns, part) for part in (0.5, 0.99)),
                 )
             )
         headings = (group, "flows", "unfinished", "mean ms", "p50", "p95", "p99", "slowdown", "p50", "p99")
         late = any(each.unfinished for each in completed)
-        note = "An unfinished flow is longer than any other: a blank depends on one." if late else ""
+        notes = ["An unfinished flow is longer than any other: a blank depends on one."] if late else []
+        if any(_lacks(each.times, 0.99) for each in completed):
+            notes.append(f"p95 takes {_FEWEST[0.95]} flows, and p99 takes {_FEWEST[0.99]}.")
+        note = " ".join(notes)
         yield Table(headings, 1, rows, note)
 
 
@@ -118,6 +125,15 @@ def _programs(recording: Recording) -> Iterator[Table]:
     ]
     if rows:
         yield Table(("program", "host", "ended", "from s", "to s", "exit code", "printed B"), 3, rows)
+
+
+def _lacks(of: Delays, part: float) -> bool:
+    """Whether there are too few for a quantile: it would lie between the two longest."""
+    return of.sent < _FEWEST.get(part, 1)
+
+
+def _quantile(of: Delays, part: float, unit: float = 1.0) -> str:
+    return "" if _lacks(of, part) else _significant(of.quantile(part), unit)
 
 
 def _significant(value: float | None, unit: float = 1.0) -> str:

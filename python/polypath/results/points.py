@@ -11,6 +11,11 @@ points.parquet has a row per connection of each point. docs/sweeps.md describes 
 - requests and unanswered are the requests sent, and those without an answer; null for applications that send none.
 - delay_median_s, delay_p95_s and delay_p99_s are of all requests. One without an answer is longer than any; null if a
   percentile falls on one.
+- Flows that arrive have no rows of their own. Their group has a row for all of them, and one for each class of sizes.
+  Its connection is "short" or "short, up to 100 kB", and its application is "flows".
+- flows and flows_unfinished are their numbers.
+- flow_mean_s, flow_median_s, flow_p95_s and flow_p99_s are of their completion times, flow_times_s[] has each. A
+  percentile needs enough flows (`FEWEST`), and is null if it falls on an unfinished one.
 - interface[], subflow_share[] and subflow_goodput_mbps[] are per subflow, by id.
 - links_mbps is the capacity of the links of its subflows together, and rtt_s the longest propagation RTT among them.
 - rule_of_thumb_bytes is 2 x sum of the rates x longest RTT (`polypath.results.paths`).
@@ -75,6 +80,10 @@ def _asked(row: Mapping[str, Any]) -> bool:
     return row["requests"] is not None
 
 
+def _late(row: Mapping[str, Any]) -> bool:
+    return bool(row["flows_unfinished"])
+
+
 def _is_page(row: Mapping[str, Any]) -> bool:
     return bool(row["application"] == "page")
 
@@ -90,6 +99,10 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "delay_p95_s": Measure("95th percentile of the delay", "s", "95 % ms", 1e-3, _asked),
     "delay_p99_s": Measure("99th percentile of the delay", "s", "99 % ms", 1e-3, _asked),
     "unanswered": Measure("requests without an answer", "requests", "unanswered"),
+    "flow_mean_s": Measure("mean completion time of the flows", "s", "flow ms", 1e-3, _late),
+    "flow_median_s": Measure("median completion time of the flows", "s", "flow 50 % ms", 1e-3, _late),
+    "flow_p95_s": Measure("95th percentile of the flows' completion times", "s", "flow 95 % ms", 1e-3, _late),
+    "flow_p99_s": Measure("99th percentile of the flows' completion times", "s", "flow 99 % ms", 1e-3, _late),
     "video_mbps": Measure(
         "mean rate of the video shown",
         "Mbps",
@@ -109,6 +122,14 @@ MEASURES: Final[Mapping[str, Measure]] = {
 """What statistics are made of, by column."""
 
 
+FLOWS: Final = "flows"
+"""What the column `application` has for a group of flows that arrive."""
+
+FEWEST: Final[Mapping[str, int]] = {"p50": 1, "p95": 20, "p99": 100}
+"""How many flows a percentile needs: with fewer, it lies between the two longest."""
+
+_OF_FLOWS: Final[Mapping[str, str]] = {"flow_median_s": "p50", "flow_p95_s": "p95", "flow_p99_s": "p99"}
+
 _DELAYS: Final = ("delay_median_s", "delay_p95_s", "delay_p99_s", "unanswered")
 _SEEN: Final[Mapping[str, tuple[str, ...]]] = {
     "video": ("video_mbps", "startup_s", "stalled_s"),
@@ -127,6 +148,23 @@ def telling(application: Mapping[str, Any]) -> list[str]:
         counted = work.get("count") is not None and work["kind"] != "ping"
         return [*(["completion_s"] if counted else []), *([] if once else _DELAYS)]
     return ["completion_s"] if work.get("size_bytes") is not None else ["goodput_mbps"]
+
+
+def measures_of(
+    points: pl.DataFrame, applications: Iterable[Mapping[str, Any]], chosen: Sequence[str] = ()
+) -> dict[str, Sequence[str]]:
+    """The measures to compare of each connection of a sweep: those chosen, or those that say something of it."""
+    by_name = {each["name"]: each for each in applications}
+    found: dict[str, Sequence[str]] = {}
+    for (name, kind), group in points.group_by("connection", "application", maintain_order=True):
+        if chosen:
+            found[str(name)] = chosen
+        elif kind == FLOWS:
+            tails = [each for each in ("flow_p95_s", "flow_p99_s") if group[each].is_not_null().any()]
+            found[str(name)] = ["flow_mean_s", *tails]
+        else:
+            found[str(name)] = telling(by_name[str(name)])
+    return found
 
 
 def short(measure: str) -> str:
@@ -151,6 +189,13 @@ COLUMNS: Final[Mapping[str, Any]] = {
     "delay_median_s": pl.Float64,
     "delay_p95_s": pl.Float64,
     "delay_p99_s": pl.Float64,
+    "flows": pl.UInt32,
+    "flows_unfinished": pl.UInt32,
+    "flow_mean_s": pl.Float64,
+    "flow_median_s": pl.Float64,
+    "flow_p95_s": pl.Float64,
+    "flow_p99_s": pl.Float64,
+    "flow_times_s": pl.List(pl.Float64),
     "video_mbps": pl.Float64,
     "startup_s": pl.Float64,
     "stalled_s": pl.Float64,
@@ -170,7 +215,7 @@ _ASKING = frozenset({"request-response", "fetch", "video", "page", "ping-pong", 
 
 
 def rows(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A run's rows without its place, from its summary and its plan."""
+    """A row for each connection of a run, without its place, from the run's summary and plan."""
     applications = {each["name"]: each for each in plan["applications"]}
     routing = Routing(plan)
     return [
@@ -178,6 +223,41 @@ def rows(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, 
         for connection in summary["connections"]
         for application in [applications[connection["name"]]]
     ]
+
+
+def of_point(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a sweep's point: as `rows`, but flows that arrive have those of their group."""
+    arrived = {each["name"]: each for each in plan["applications"] if arrives(each)}
+    if not arrived:
+        return rows(summary, plan)
+    others = [each for each in summary["connections"] if each["name"] not in arrived]
+    transports = {each["group"]: each["transport"] for each in arrived.values()}
+    groups = [each for each in summary.get("groups", ()) if each["name"] in transports]
+    return rows({"connections": others}, plan) + [_of_group(each, transports[each["name"]]) for each in groups]
+
+
+def arrives(application: Mapping[str, Any]) -> bool:
+    """Whether it is one of many flows that began at random, whose sizes and number another seed draws again."""
+    group, _, number = str(application["name"]).rpartition("-")
+    return group == application.get("group") and number.isdecimal()
+
+
+def _of_group(group: Mapping[str, Any], transport: str) -> dict[str, Any]:
+    name, flows, times = group["name"], group["flows"], group["completion_s"]
+    return {
+        **dict.fromkeys(COLUMNS),
+        "connection": name if group["sizes"] == "all" else f"{name}, {group['sizes']}",
+        "application": FLOWS,
+        "transport": transport,
+        "flows": flows,
+        "flows_unfinished": group["unfinished"],
+        "flow_mean_s": times["mean"],
+        **{column: times[key] if flows >= FEWEST[key] else None for column, key in _OF_FLOWS.items()},
+        "flow_times_s": group["times_s"],
+        "interface": [],
+        "subflow_share": [],
+        "subflow_goodput_mbps": [],
+    }
 
 
 def _by_the_plan(
@@ -219,6 +299,7 @@ def _row(connection: Mapping[str, Any], application: Mapping[str, Any]) -> dict[
         "delay_median_s": requests["median_s"],
         "delay_p95_s": requests["p95_s"],
         "delay_p99_s": requests["p99_s"],
+        **dict.fromkeys(("flows", "flows_unfinished", "flow_mean_s", *_OF_FLOWS, "flow_times_s")),
         "video_mbps": video.get("mbps"),
         "startup_s": video.get("startup_s"),
         "stalled_s": video.get("stalled_s"),

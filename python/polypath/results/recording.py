@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -19,6 +18,7 @@ from polypath.results.files import OutputError, write_table, write_text, write_w
 from polypath.results.groups import Groups
 from polypath.results.report_page import Report
 from polypath.results.run_plots import RunPlots
+from polypath.shared import encoded
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -205,7 +205,7 @@ class Recording:
         """Writes plan and tables, without the manifest that makes them a result. Raises OutputError."""
         for name, table in self.tables.items():
             write_table(directory / layout.table_name(name), table)
-        write_text(directory / layout.PLAN, json.dumps(self.plan, sort_keys=True, separators=(",", ":")) + "\n")
+        write_text(directory / layout.PLAN, encoded(self.plan, sort_keys=True, separators=(",", ":")) + "\n")
 
     @classmethod
     def load(cls, directory: Path | str) -> Recording:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import Any, Literal
 from polypath import _core
 from polypath.results.errors import MetricError
 from polypath.results.metrics import SECOND
+from polypath.shared import encoded
 
 Direction = Literal["forward", "backward"]
 
@@ -114,7 +114,7 @@ class Routing:
     @cached_property
     def _native(self) -> _core.Routes:
         try:
-            return _core.Routes(json.dumps({key: self._plan[key] for key in _READ if key in self._plan}))
+            return _core.Routes(encoded({key: self._plan[key] for key in _READ if key in self._plan}))
         except _core.PlanError as error:
             raise MetricError(f"the plan's network cannot be: {error}") from error
 

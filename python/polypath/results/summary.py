@@ -35,7 +35,8 @@
       goodput_series           t_s[] (ends of the sampling intervals), mbps[]
     groups[]        only with flows that count together, for all of them and by size: name, sizes, flows, unfinished,
                     completion_s and slowdown {mean, p50, p95, p99} (null where it depends on an unfinished flow);
-                    slowdown: the time as a multiple of the least that it could take, null also if no flow has one
+                    slowdown: the time as a multiple of the least that it could take, null also if no flow has one;
+                    times_s[] (the shortest first; null: unfinished)
     controller      only under one: packet_ins, packet_outs, flow_mods, group_mods, flows_removed, port_statuses,
                     dropped_packets (by tables), max_entries (of the fullest switch), flow_setups, unanswered (of them),
                     setup_s {mean, p50, p95, p99, max} (from a flow's first packet at a switch that did not know it
@@ -113,6 +114,7 @@ def _groups(recording: Recording) -> dict[str, Any]:
                 "mean": each.mean_slowdown(),
                 **{key: each.slowdowns.quantile(part) for key, part in _QUANTILES.items()},
             },
+            "times_s": [*map(_seconds, each.times.answered), *[None] * each.unfinished],
         }
         for name, completed in found.items()
         for each in completed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -50,7 +50,9 @@ def _named(data: Any, place: Place, key: str, of_file: bool) -> Iterator[Named]:
         plain = "gaps_ms" not in data
         for name, value in data.items():
             step = "" if key in _BY_NAME and "." not in name else name.rpartition(".")[2]
-            if step not in _VERBATIM and not _is_argument(key, name):
+            if argument := _argument(key, name):
+                yield from _of_argument(value, (*place, name), argument[1:])
+            elif step not in _VERBATIM:
                 yield from _named(value, (*place, name), step, plain and step in _KEYS)
     elif isinstance(data, list):
         for number, value in enumerate(data):
@@ -63,7 +65,9 @@ def _of_axis(axis: Any, place: Place, name: str) -> Iterator[Named]:
     """An axis is a list of values for its path, a table of a file, or a table of settings for each label."""
     step = name.rpartition(".")[2] if "." in name else ""
     if isinstance(axis, list):
-        if step not in _VERBATIM and not _is_argument(_AXES[0], name):
+        if argument := _argument(_AXES[0], name):
+            yield from _of_argument(axis, place, argument[1:])
+        elif step not in _VERBATIM:
             yield from _named(axis, place, step, step in _KEYS)
     elif rows.is_of_rows(axis):
         yield from _named(axis, place, "", False)
@@ -72,12 +76,29 @@ def _of_axis(axis: Any, place: Place, name: str) -> Iterator[Named]:
             yield from _named(settings, (*place, label), "", False)
 
 
-def _is_argument(key: str, name: str) -> bool:
-    """Whether a name below a key is that of an algorithm's argument; in a setting's path, its table may be within."""
+def _of_argument(value: Any, place: Place, within: Sequence[str]) -> Iterator[Named]:
+    """The data files that an argument of a class names, as `{ file = "policy.json" }`; `within`: the steps of a
+    setting's path that lead into the argument."""
+    if isinstance(value, str):
+        if within[-1:] == [script.DATA]:
+            yield Named(place, value, False)
+    elif script.is_data(value):
+        yield Named((*place, script.DATA), value[script.DATA], False)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield from _of_argument(each, (*place, name), ())
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _of_argument(each, (*place, number), within)
+
+
+def _argument(key: str, name: str) -> Sequence[str]:
+    """The steps from an algorithm's argument on, of a name below a key; none where it names no argument. In a setting's
+    path, the algorithm's table may be within."""
     *steps, _ = within = [key, *name.split(".")]
     tables = [number for number, step in enumerate(steps) if step in _ALGORITHMS]
     chosen = (number for number in tables if number == 0 or steps[number - 1] not in _BY_NAME)
-    return any(within[number + 1 :] != ["name"] for number in chosen)
+    return next((within[number + 1 :] for number in chosen if within[number + 1 :] != ["name"]), ())
 
 
 def anchored(data: Any, folder: Path) -> Any:

@@ -6,11 +6,11 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from polypath import registry
+from polypath import registry, shared
 from polypath.scenario import declared, script
 from polypath.scenario.algorithms import resolved
 from polypath.scenario.errors import ScenarioError
@@ -33,21 +33,23 @@ class Plan:
     """The only input of an engine, as JSON data that nobody changes any more."""
 
     def __init__(self, data: dict[str, Any]) -> None:
-        self._json = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        encoded = partial(json.dumps, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        self._text, self._parts = shared.written(data, encoded)
 
     @property
     def data(self) -> dict[str, Any]:
         """The plan as the engine reads it; a copy."""
-        loaded: dict[str, Any] = json.loads(self._json)
+        loaded: dict[str, Any] = json.loads(self.json())
         return loaded
 
     @cached_property
     def view(self) -> Mapping[str, Any]:
         """The plan as the engine reads it, read once: for those who change nothing in it."""
-        return self.data
+        read: Mapping[str, Any] = shared.read(self._text, self._parts)
+        return read
 
-    def __getstate__(self) -> dict[str, str]:
-        return {"_json": self._json}
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_text": self._text, "_parts": self._parts}
 
     @property
     def has_quic(self) -> bool:
@@ -67,20 +69,20 @@ class Plan:
 
     def json(self) -> str:
         """Canonical JSON: sorted keys, no spaces."""
-        return self._json
+        return shared.whole(self._text, self._parts)
 
     def sha256(self) -> str:
         """The hash of the canonical JSON, in hexadecimal."""
-        return hashlib.sha256(self._json.encode()).hexdigest()
+        return hashlib.sha256(self.json().encode()).hexdigest()
 
     def save(self, path: Path) -> None:
         """Writes the canonical JSON; the file appears whole or not at all. Raises OSError."""
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
         try:
-            partial.write_text(self._json + "\n", encoding="utf-8")
-            partial.replace(path)
+            beside.write_text(self.json() + "\n", encoding="utf-8")
+            beside.replace(path)
         finally:
-            partial.unlink(missing_ok=True)
+            beside.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: Path) -> Plan:
@@ -100,10 +102,10 @@ class Plan:
             raise ScenarioError("this is no plan: a number is not finite", str(path)) from error
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plan) and other._json == self._json
+        return isinstance(other, Plan) and other.json() == self.json()
 
     def __hash__(self) -> int:
-        return hash(self._json)
+        return hash(self.json())
 
     def __repr__(self) -> str:
         return f"Plan({self.view['name']!r}, sha256={self.sha256()[:12]})"

@@ -19,6 +19,11 @@ def read_text(path: Path, what: str) -> str:
     Raises ScenarioError if the file is missing, not a plain file, unreadable or not text. A file larger than 10 MB is
     refused before it is read.
     """
+    return decode(read_bytes(path, what), str(path), what)
+
+
+def read_bytes(path: Path, what: str) -> bytes:
+    """As `read_text`, for content of any kind."""
     file = str(path)
     try:
         if path.is_dir():
@@ -39,7 +44,7 @@ def read_text(path: Path, what: str) -> str:
             raise
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ScenarioError(f"cannot be read: {reason}", file) from error
-    return decode(data, file, what)
+    return data
 
 
 def decode(data: bytes, file: str, what: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,11 @@ from typing import Any
 
 from polypath.registry import Kind, RegistryError
 from polypath.scenario.errors import ScenarioError
-from polypath.scenario.reading import read_text
+from polypath.scenario.reading import read_bytes, read_text
 from polypath.units import nearest
+
+DATA = "file"
+"""The key of an argument that is what is in a file: `{ file = "policy.json" }`."""
 
 NAME = "python"
 """What a plan calls an algorithm that it carries in source."""
@@ -97,6 +101,56 @@ def _check(given: Mapping[str, Any], name: str) -> None:
             raise RegistryError(f"argument '{key}' of {name} is {value!r}; it takes {wanted}", key=key) from error
 
 
+def is_data(value: object) -> bool:
+    """Whether an argument, or a part of one, stands for what is in a file."""
+    return isinstance(value, Mapping) and set(value) == {DATA} and isinstance(value[DATA], str)
+
+
+def _with_data(value: Any) -> Any:
+    """An argument as a plan carries it: with the content of the files that it names, in text or in base64.
+
+    Raises RegistryError where a file cannot be read, or is not what its name says.
+    """
+    if is_data(value):
+        return _content(Path(value[DATA]))
+    if isinstance(value, Mapping):
+        return {key: _with_data(each) for key, each in value.items()}
+    return [_with_data(each) for each in value] if isinstance(value, list) else value
+
+
+def _content(file: Path) -> dict[str, str]:
+    try:
+        content = read_bytes(file, "data file")
+    except ScenarioError as error:
+        raise RegistryError(str(error), error.hint) from error
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return {DATA: file.name, "base64": base64.b64encode(content).decode()}
+    if file.suffix == ".json":
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError) as error:
+            line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+            raise RegistryError(f"{file}{line}: this is no JSON") from error
+    return {DATA: file.name, "text": text}
+
+
+def given(value: Any) -> Any:
+    """An argument that a plan carries, as the class gets it. A file in JSON is its data. Another one is its text, or
+    bytes where it is no text."""
+    match value:
+        case {"file": str(file), "text": str(text)} if len(value) == 2:
+            return json.loads(text) if file.endswith(".json") else text
+        case {"file": str(), "base64": str(text)} if len(value) == 2:
+            return base64.b64decode(text)
+        case dict():
+            return {key: given(each) for key, each in value.items()}
+        case list():
+            return [given(each) for each in value]
+    return value
+
+
 def _read(file: str) -> tuple[str, ast.Module]:
     """The source in a file, and its tree. Raises RegistryError where the file cannot be read or is no Python."""
     try:
@@ -134,4 +188,9 @@ def parameters(kind: Kind, name: str, given: dict[str, Any]) -> dict[str, Any]:
     inherits = any(not (isinstance(base, ast.Name) and base.id in ("object", "Protocol")) for base in made.bases)
     if not inherits and not any(isinstance(node, ast.FunctionDef) and node.name in methods for node in made.body):
         raise RegistryError(f"{file}:{made.lineno}: class '{wanted}' has no method '{methods[0]}(self, {takes})'")
-    return {"file": Path(file).name, "class": wanted, "source": source, "arguments": given}
+    return {
+        "file": Path(file).name,
+        "class": wanted,
+        "source": source,
+        "arguments": {key: _with_data(value) for key, value in given.items()},
+    }

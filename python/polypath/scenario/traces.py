@@ -6,24 +6,31 @@ carries 1500 bytes of IP and what `overhead` says besides (docs/traces.md).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from pathlib import Path
+from time import time_ns
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Discriminator, Tag, model_validator
 
+from polypath import shared
 from polypath.scenario.base import Model
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import Rate, fault
 from polypath.scenario.reading import read_text
+from polypath.shared import Shared
 
 OPPORTUNITY_BYTES = 1500
 LONGEST_MS = 1_000_000_000
 """As the engine has it."""
+
+#: A file system tells times apart that are so far from each other.
+_SETTLED_NS = 2_000_000_000
 
 _NUMBER = re.compile(r"[0-9]+", re.ASCII)
 _RUN = re.compile(r"(?P<gap>[0-9]+)(?:x(?P<count>[0-9]+))?", re.ASCII)
@@ -41,12 +48,12 @@ class Opportunities:
         gaps = _gaps(times_ms)
         return cls(tuple((gap, sum(1 for _ in group)) for gap, group in groupby(gaps)))
 
-    @property
+    @cached_property
     def count(self) -> int:
         """Opportunities of a period."""
         return sum(count for _, count in self.runs)
 
-    @property
+    @cached_property
     def period_ms(self) -> int:
         """The time of the last one, in ms."""
         return sum(gap * count for gap, count in self.runs)
@@ -63,6 +70,11 @@ class Opportunities:
         """Bit/s if all are used, headers and overhead included, rounded down but at least 1."""
         bits = self.count * (OPPORTUNITY_BYTES + overhead) * 8
         return max(1, bits * 1000 // self.period_ms)
+
+    @cached_property
+    def planned(self) -> Shared:
+        """The runs as a plan has them."""
+        return shared.of(json.dumps([list(run) for run in self.runs], separators=(",", ":")))
 
     def text(self) -> str:
         """The runs as text, "12 1x40 0x3": gaps in ms, with the number of opportunities."""
@@ -110,11 +122,30 @@ def _no_time(word: str) -> str:
 
 def load(path: Path) -> Opportunities:
     """The opportunities of a file; raises ScenarioError that names file and line."""
-    return _parsed(read_text(path, "trace"), str(path))
+    known = _identity(path)
+    if known is None:
+        return _parsed(read_text(path, "trace"), str(path))
+    return _of_file(path, known)
 
 
 _parsed = lru_cache(maxsize=8)(parse)
-"""A scenario asks several times for the same text, a sweep at each of its points."""
+
+
+@lru_cache(maxsize=8)
+def _of_file(path: Path, _: tuple[int, ...]) -> Opportunities:
+    return parse(read_text(path, "trace"), str(path))
+
+
+def _identity(path: Path) -> tuple[int, ...] | None:
+    """What changes with the file's content, which a sweep asks for at each of its points. None for a file that was
+    written just now: it may be written again without another time."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    if time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < _SETTLED_NS:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 class DeliveryTrace(Model):
@@ -130,10 +161,16 @@ class DeliveryTrace(Model):
     @model_validator(mode="after")
     def _readable(self) -> DeliveryTrace:
         try:
-            self.opportunities()
+            self.known  # noqa: B018
         except ScenarioError as error:
             raise fault(str(error), at=("trace" if self.gaps_ms is None else "gaps_ms",)) from error
         return self
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Without what was read, which another process reads again where it is asked for it."""
+        state = super().__getstate__()
+        own = {name: value for name, value in state["__dict__"].items() if name != "known"}
+        return {**state, "__dict__": own}
 
     @property
     def name(self) -> str:
@@ -141,7 +178,12 @@ class DeliveryTrace(Model):
         return Path(self.trace).name
 
     def opportunities(self) -> Opportunities:
-        """What the file or the text says; raises ScenarioError."""
+        """What the file or the text said when the table was checked."""
+        return self.known
+
+    @cached_property
+    def known(self) -> Opportunities:
+        """Raises ScenarioError."""
         if self.gaps_ms is None:
             return load(Path(self.trace))
         runs = []
@@ -157,7 +199,7 @@ class DeliveryTrace(Model):
 
     def plan(self) -> dict[str, Any]:
         """What a plan says of it."""
-        return {"name": self.name, "gaps_ms": [list(run) for run in self.opportunities().runs]}
+        return {"name": self.name, "gaps_ms": self.opportunities().planned}
 
 
 def _kind(value: object) -> str:

@@ -137,6 +137,8 @@ def label(value: Any) -> str:
             return str(value).lower()
         case list():
             return " / ".join(label(item) for item in value)
+        case {"file": str(file), **rest} if not rest:
+            return file
         case {"name": str(name), **rest}:
             return " ".join([name, *(f"{key}={label(item)}" for key, item in rest.items())])
         case dict():

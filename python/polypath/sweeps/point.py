@@ -92,7 +92,7 @@ def summarised(task: Task) -> Mapping[str, Any] | Failure:
 def tabled(task: Task) -> Sequence[Mapping[str, Any]] | Failure:
     """Runs a point and gives its rows in the sweep's table. Raises KeyboardInterrupt where it was stopped."""
     outcome = summarised(task)
-    return outcome if isinstance(outcome, Failure) else points.rows(outcome, task.plan.view)
+    return outcome if isinstance(outcome, Failure) else points.of_point(outcome, task.plan.view)
 
 
 @dataclass(frozen=True)

@@ -123,20 +123,26 @@ def run(
     if wanted != Wanted() and (save is None or any(one.directory is None for one in sweeps)):
         raise EngineError("captures, qlogs and figures of a sweep need a directory to go to, and save")
     with ExitStack() as stack:
+        if progress is None:
+            progress = stack.enter_context(of_points(sweeps[0].name if len(sweeps) == 1 else f"{len(sweeps)} sweeps"))
+        progress(0, sum(len(one.points) for one in sweeps))
         held = [None if one.directory is None else stack.enter_context(_claimed(one, one.directory)) for one in sweeps]
         known = {**_beside(engine), **(versions or {})}
         courses = [
             _Course(one, own, engine, known, wanted, partial(_task, one, engine, wanted, save))
             for one, own in zip(sweeps, held, strict=True)
         ]
-        if progress is None:
-            progress = stack.enter_context(of_points(sweeps[0].name if len(sweeps) == 1 else f"{len(sweeps)} sweeps"))
         return _run(courses, jobs, cluster, progress)
 
 
 def _run(courses: Sequence[_Course], jobs: int | None, cluster: str | None, progress: Progress) -> list[Result]:
+    told = (0, sum(len(course.points) for course in courses))
+
     def note() -> None:
-        progress(sum(course.done for course in courses), sum(len(course.points) for course in courses))
+        nonlocal told
+        before, told = told, (sum(course.done for course in courses), sum(len(course.points) for course in courses))
+        if told != before:
+            progress(*told)
 
     for course in courses:
         course.begin()
@@ -208,7 +214,7 @@ class _Course:
                 continue
             task = self.task(point)
             if (found := store.finished(task, self.versions)) is not None:
-                self._finish(point, tables.rows(found, task.plan.view), new=True)
+                self._finish(point, tables.of_point(found, task.plan.view), new=True)
         self.done = sum(point.folder in self.states for point in points)
 
     def _finish(self, point: Point, rows: _Rows, *, new: bool = False) -> None:
@@ -346,7 +352,7 @@ def _outcomes(
         if isinstance(found, Packed):
             task = tasks[number]
             summary = placed(task, found)
-            yield number, summary if isinstance(summary, Failure) else tables.rows(summary, task.plan.view)
+            yield number, summary if isinstance(summary, Failure) else tables.of_point(summary, task.plan.view)
         else:
             yield number, Failure(str(found)) if isinstance(found, WorkerLost) else found
 

@@ -25,6 +25,8 @@ _MOST_BYTES = 2**32 - 1
 _GAIN, _MAX_GAIN = 16, 32
 #: The most packets of a flow in sfq (net/sched/sch_sfq.c, SFQ_MAX_DEPTH).
 _SFQ_DEPTH = 127
+#: Queues of links that tc sets up here.
+QUEUES = ("drop-tail", "codel", "pie", "drr", "fq-codel", "fq-pie")
 #: The usual largest packet, header included: a bucket of tokens that holds less passes none of them.
 PACKET = 1500 + ETHERNET
 
@@ -181,7 +183,8 @@ def _queue_of_tbf(channel: Channel) -> str:
         case "dualpi2":
             raise EngineError("the tc of iproute2 6.1 cannot set up queue 'dualpi2' (--engine sim has)")
         case kind:
-            raise EngineError(f"Linux has no queue '{kind}'; it has drop-tail, codel, pie, drr, fq-codel and fq-pie")
+            *first, last = QUEUES
+            raise EngineError(f"Linux has no queue '{kind}'; it has {', '.join(first)} and {last}")
 
 
 def _pie(queue: Mapping[str, Any]) -> str:

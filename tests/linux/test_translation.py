@@ -393,6 +393,17 @@ def test_settings_that_a_plan_seldom_names_become_files(scenario: Callable[..., 
     assert "stale_loss_cnt" not in translate(plan)[1]["sysctl-n1.sh"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "value"), [((), 0), (("ecn",), 1), (("accurate_ecn",), 3), (("ecn", "accurate_ecn"), 3)]
+)
+def test_accurate_feedback_falls_back_to_classic_ecn(
+    scenario: Callable[..., Scenario], settings: tuple[str, ...], value: int
+) -> None:
+    """The values of net.ipv4.tcp_ecn (`enum tcp_ecn_mode` of include/net/tcp_ecn.h)."""
+    plan = scenario("pair", *(f"defaults.{setting}=true" for setting in settings)).plan(None).data
+    assert Kernel().settings(plan["nodes"][0]["stack"])["ipv4/tcp_ecn"] == value
+
+
 def test_a_timeout_of_part_of_a_second_is_refused(refusal: Callable[..., str]) -> None:
     def change(plan: Plan) -> None:
         plan["nodes"][0]["stack"]["add_addr_timeout_ns"] = 1_500_000_000

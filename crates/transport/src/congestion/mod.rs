@@ -96,6 +96,12 @@ pub trait CongestionControl: Send {
         false
     }
 
+    /// Whether it is one for low latency (RFC 9331 section 4): every packet carries ECT(1), and the peer is to tell how many were marked. Over
+    /// TCP that is accurate feedback (RFC 9768), and a peer that does not agree gets Reno (Linux `TCP_CONG_NEEDS_ACCECN`).
+    fn low_latency(&self) -> bool {
+        false
+    }
+
     /// Whether it draws anything at random, and is seeded.
     fn draws(&self) -> bool {
         self.paces()

@@ -43,7 +43,7 @@ fn dual_pi2() -> DualPi2Config {
         alpha: 0.16,
         beta: 3.2,
         step_ns: MS,
-        step_from: 0,
+        step_from: 1,
         coupling: 2,
         classic_share: 0.1,
         limit: 10_000,

@@ -116,7 +116,7 @@ fn later_queue() -> impl Strategy<Value = QueueConfig> {
                 alpha: 2.0,
                 beta,
                 step_ns: step,
-                step_from: limit % 3,
+                step_from: 1 + limit % 3,
                 coupling: 2,
                 classic_share: share,
                 limit,

@@ -333,7 +333,7 @@ pub fn later_queue(draw: &mut Draw) -> Queue {
             alpha: draw.number(0.0, 2.0),
             beta: draw.number(0.0, 10.0),
             step_ns: draw.magnitude(MS / 2, 5 * MS),
-            step_from: draw.integer(0, 3),
+            step_from: draw.integer(1, 4),
             coupling: draw.integer(1, 4) as u32,
             classic_share: draw.pick(&[0.0, 0.1, 0.5, 1.0]),
             limit: draw.integer(10, 1_000),

@@ -34,8 +34,8 @@ model! {
         beta: f64 as Number.at_least(0).at_most(MOST_GAIN) = Number(3.2),
         /// Delay of the low-latency queue above which each of its packets is marked.
         step_ns: Nanos as Period = Integer(MS),
-        /// Only packets that find so many in the low-latency queue are marked by `step`; RFC 9332 has 1 more than its `Th_len`.
-        step_from: u64 as Packets.at_least(0) = Integer(0),
+        /// Only packets with which the low-latency queue is so long on arrival are marked by `step`.
+        step_from: u64 as Packets = Integer(1),
         /// The low-latency queue is marked with so many times the probability whose square the classic queue has.
         coupling: u32 as Integer.at_least(1).at_most(MOST_COUPLING) = Integer(2),
         /// The least share of the link that the classic queue gets while packets wait in both.
@@ -89,7 +89,7 @@ impl Queues {
     fn sort(&mut self, step_from: u64, marks: &mut dyn Marks) {
         for packet in self.arrived.drain(..) {
             if marks.low_latency(packet.slot) {
-                let step = self.low_latency.len() as u64 >= step_from;
+                let step = self.low_latency.len() as u64 + 1 >= step_from;
                 self.low_latency.push_back(Waiting { packet, step });
             } else {
                 self.classic.push_back(Waiting {
@@ -343,7 +343,7 @@ mod tests {
         alpha: 0.16,
         beta: 3.2,
         step_ns: MS,
-        step_from: 0,
+        step_from: 1,
         coupling: 2,
         classic_share: 0.1,
         limit: 10_000,
@@ -497,8 +497,8 @@ mod tests {
         queue.take(packet(3, 0), 0);
         queue.next(MS + 1, &mut field, &mut Vec::new());
         assert_eq!(field.marked, [3]);
-        // It found none there, and from one on the step counts.
-        queue.config.step_from = 1;
+        // It found none there, and from two on the step counts.
+        queue.config.step_from = 2;
         queue.take(packet(5, 2 * MS), 0);
         queue.take(packet(7, 2 * MS), 0);
         queue.next(9 * MS, &mut field, &mut Vec::new());

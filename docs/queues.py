@@ -42,13 +42,15 @@ _SEGMENT = ("source_port", "seq", "timestamp")
 RATES = (10, 50)
 ROUND_TRIPS = (20, 100)
 CONTROLS = ("cubic", "reno")
-DISCIPLINES = ("fq-codel", "pie")
+DISCIPLINES = ("fq-codel", "fq-pie", "pie")
+#: Rates and round trips of the link that Prague and CUBIC share.
+SHARED = ((12, 10), (12, 40), (40, 10), (40, 40), (120, 10), (120, 40))
 
 
 def page() -> str:
     """The whole page."""
     text = (HERE / "queues" / "text.md").read_text()
-    tables = {"{bloat}": bloat(), "{delay}": delay()}
+    tables = {"{bloat}": bloat(), "{l4s}": l4s(), "{delay}": delay()}
     for place, lines in tables.items():
         text = text.replace(place, "\n".join(lines))
     return text
@@ -65,6 +67,19 @@ def bloat() -> list[str]:
         dropped = recording.table("link_ends")["dropped_packets"].sum()
         late = quantiles(times, n=20)[-1]
         lines.append(f"| `{point.values['queue']}` | {median(times):.1f} | {late:.1f} | {rate / 1e6:.2f} | {dropped} |")
+    return lines
+
+
+def l4s() -> list[str]:
+    """Rates of Prague and of CUBIC through one DualPI2."""
+    lines = ["| rate Mbps | RTT ms | Prague Mbps | CUBIC Mbps | ratio |", "|--:|--:|--:|--:|--:|"]
+    for rate, round_trip in SHARED:
+        settings = [f"link.access.rate={rate} Mbps", f"link.access.delay={round_trip / 2} ms"]
+        recording = run(Scenario.load(SCENARIOS / "l4s.toml").with_settings(settings).plan(None))
+        connections = (metrics.connection(recording, name) for name in ("prague", "cubic"))
+        prague, cubic = (metrics.goodput(recording, it, 5 * metrics.SECOND, 20 * metrics.SECOND) for it in connections)
+        rates = f"{prague / 1e6:.1f} | {cubic / 1e6:.1f}"
+        lines.append(f"| {rate} | {round_trip} | {rates} | {prague / cubic:.2f} |")
     return lines
 
 

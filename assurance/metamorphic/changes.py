@@ -94,16 +94,19 @@ def stacks(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from (stack for side in ("client", "server") if (stack := application[f"{side}_stack"]))
 
 
+_DRAWING_QUEUES = ("red", "pie", "fq-pie", "dualpi2")
+
+
 def draws_on_the_way(plan: Mapping[str, Any]) -> bool:
     """Whether the network makes random decisions about packets."""
     impairments = ("jitter_ns", "reorder", "duplicate", "corrupt", "wifi")
     changes = [event["action"] for event in plan["events"] if event["action"]["kind"] == "link"]
     return any(
         channel["loss"]["kind"] != "none"
-        or channel["queue"]["kind"] in ("red", "pie")
+        or channel["queue"]["kind"] in _DRAWING_QUEUES
         or any(channel.get(name) for name in impairments)
         for channel in directions(plan)
     ) or any(
-        (change["loss"] or {"kind": "none"})["kind"] != "none" or (change["queue"] or {}).get("kind") in ("red", "pie")
+        (change["loss"] or {"kind": "none"})["kind"] != "none" or (change["queue"] or {}).get("kind") in _DRAWING_QUEUES
         for change in changes
     )

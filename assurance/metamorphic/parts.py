@@ -131,7 +131,7 @@ def _in_events(names: dict[str, str]) -> Change:
 def readdressing(case: Case, random: Random) -> None:
     plan = case.plan.view
     need(plan["routing"] == "shortest-path" and "controller" not in plan)
-    need(all(channel["queue"]["kind"] not in ("drr", "fq-codel") for channel in directions(plan)))
+    need(all(channel["queue"]["kind"] not in ("drr", "fq-codel", "fq-pie") for channel in directions(plan)))
     shift = random.randint(1, 60)
     data = readdressed(case.scenario.resolved().to_data(), shift)
     other = polypath.run(Scenario.from_data(data))
@@ -277,7 +277,7 @@ def _mirrored(table: pl.DataFrame) -> pl.DataFrame:
 def two_networks(case: Case, random: Random) -> None:
     need(not {"topology", "controller", "bridging"} & case.data.keys() and case.lasts)
     # These hash the numbers of flows, which count all that began before.
-    need(not any(f'"{kind}"' in case.text for kind in ("drr", "fq-codel")))
+    need(not any(f'"{kind}"' in case.text for kind in ("drr", "fq-codel", "fq-pie")))
     second = Case(drawn.scenario(random.randrange(10**9)), case.folder())
     try:
         added = readdressed(second.scenario.resolved().to_data(), 100)

@@ -95,7 +95,8 @@ def other_seed(case: Case, random: Random) -> None:
     plan = case.plan.view
     need(not draws_on_the_way(plan) and plan["routing"] != "ecmp" and "controller" not in plan)
     need(not any(link.get("middleboxes") for link in plan["links"]))
-    need(all(channel["queue"]["kind"] not in ("drr", "fq-codel") for link in plan["links"] for channel in _ways(link)))
+    by_flow = ("drr", "fq-codel", "fq-pie")
+    need(all(channel["queue"]["kind"] not in by_flow for link in plan["links"] for channel in _ways(link)))
     need(all(each["work"]["kind"] != "on-off" for each in plan["applications"]))
     need(all(stack["congestion"]["name"] not in _DRAWING for stack in stacks(plan)))
     same(case.recording, ran({**case.copy(), "seed": random.randrange(2**62)}), without=OF_SEGMENTS)

@@ -47,6 +47,18 @@ def test_algorithms_come_from_the_registry(polypath: Any) -> None:
     assert "cubic" in polypath("algorithms").out
 
 
+def test_algorithms_tell_which_engines_take_them(polypath: Any) -> None:
+    """Below each description, where an engine may lack some."""
+    cases = (("congestion", "dctcp", "ewtcp"), ("queue", "fq-pie", "dualpi2"), ("scheduler", "blest", "otias"))
+    for kind, both, one in cases:
+        told: dict[str, str] = {}
+        for line in polypath("algorithms", kind).out.splitlines():
+            name = line.split(" ", 1)[0] or next(reversed(told), "")
+            told[name] = told.get(name, "") + line
+        assert "engines: sim, linux" in told[both]
+        assert "engines: sim " in told[one]
+
+
 def test_schema_is_json(polypath: Any, tmp_path: Path) -> None:
     outcome = polypath("schema")
     assert outcome.code == 0

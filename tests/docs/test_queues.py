@@ -19,3 +19,8 @@ def test_ping_beside_a_download_is_as_the_page_has_it() -> None:
     assert "\n".join(table) in committed
     for name in registry.entries("queue"):
         assert any(line.startswith(f"| `{name}` |") for line in table)
+
+
+def test_prague_beside_cubic_is_as_the_page_has_it() -> None:
+    module = loaded(DOCS / "queues.py")
+    assert "\n".join(module.l4s()) in (DOCS / "queues.md").read_text()

@@ -16,7 +16,7 @@ from ..slow import others_slow
 PAGE = Path(__file__).parents[2] / "docs" / "queues.py"
 
 
-@pytest.mark.parametrize("discipline", others_slow(("fq-codel", "pie"), "fq-codel"))
+@pytest.mark.parametrize("discipline", others_slow(("fq-codel", "fq-pie", "pie"), "fq-codel"))
 def test_four_connections_wait_as_long_as_in_the_kernel(discipline: str) -> None:
     """The other cases are in docs/queues.md. With one seed in 170 two connections share one of fq-codel's queues."""
     try:

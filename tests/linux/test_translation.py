@@ -54,6 +54,13 @@ PIE = {
     "limit": 1000,
     "ecn": True,
 }
+FQ_PIE = PIE | {
+    "kind": "fq-pie",
+    "limit": 10240,
+    "quantum_bytes": 1514,
+    "flows": 1024,
+    "ecn_prob": 0.1,
+}
 FQ_CODEL = {
     "kind": "fq-codel",
     "target_ns": 5_000_000,
@@ -133,8 +140,11 @@ def _small_ipv6(plan: Plan) -> None:
             "keepalive_interval in whole seconds",
         ),
         (_set("user_timeout_ns", 10**9), "no user_timeout for sockets of Multipath TCP"),
-        (_red, "no queue 'red'; it has drop-tail, codel, pie, drr and fq-codel"),
+        (_red, "no queue 'red'; it has drop-tail, codel, pie, drr, fq-codel and fq-pie"),
         (_queue(kind="step", mark_above=20, limit=100), "no queue 'step'"),
+        (_queue(kind="dualpi2"), "cannot set up queue 'dualpi2' (--engine sim has)"),
+        (_queue(**FQ_PIE | {"ecn_prob": 0.105}), "fq-pie's ecn_prob in whole percent"),
+        (_queue(**FQ_PIE | {"alpha": 0.1}), "fq-pie's alpha and beta in sixteenths up to 2"),
         (_queue(**DRR | {"limit": 128}), "(sfq) takes a limit of drr up to 127 packets"),
         (_queue(**DRR | {"flows": 1000}), "a power of two of queues"),
         (_queue(**PIE | {"alpha": 0.1}), "pie's alpha and beta in sixteenths up to 2"),
@@ -383,6 +393,17 @@ def test_settings_that_a_plan_seldom_names_become_files(scenario: Callable[..., 
     assert "stale_loss_cnt" not in translate(plan)[1]["sysctl-n1.sh"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "value"), [((), 0), (("ecn",), 1), (("accurate_ecn",), 3), (("ecn", "accurate_ecn"), 3)]
+)
+def test_accurate_feedback_falls_back_to_classic_ecn(
+    scenario: Callable[..., Scenario], settings: tuple[str, ...], value: int
+) -> None:
+    """The values of net.ipv4.tcp_ecn (`enum tcp_ecn_mode` of include/net/tcp_ecn.h)."""
+    plan = scenario("pair", *(f"defaults.{setting}=true" for setting in settings)).plan(None).data
+    assert Kernel().settings(plan["nodes"][0]["stack"])["ipv4/tcp_ecn"] == value
+
+
 def test_a_timeout_of_part_of_a_second_is_refused(refusal: Callable[..., str]) -> None:
     def change(plan: Plan) -> None:
         plan["nodes"][0]["stack"]["add_addr_timeout_ns"] = 1_500_000_000
@@ -447,6 +468,11 @@ def test_an_mtu_that_ipv6_cannot_have_is_none_of_ipv4s_concern(scenario: Callabl
     [
         (DRR, "sfq limit 127 quantum 1514b divisor 1024"),
         (PIE, "pie limit 1000 target 15000.0us tupdate 16000.0us alpha 2 beta 20 ecn"),
+        (
+            FQ_PIE,
+            "fq_pie limit 10240 flows 1024 quantum 1514 ecn_prob 10 "
+            "target 15000.0us tupdate 16000.0us alpha 2 beta 20 ecn",
+        ),
         (
             FQ_CODEL,
             "fq_codel limit 10240 quantum 1514 flows 1024 drop_batch 64 target 5000.0us interval 100000.0us noecn",

@@ -160,7 +160,7 @@ def complaint(text: str) -> str:
         (
             'loss = "1 %"',
             'queue_at = "host-netem"\nqueue = { kind = "fq-codel" }',
-            "28: link.path1: a queue at the host is one for all flows; 'drr' and 'fq-codel' are at the link",
+            "28: link.path1: a queue at the host is one for all flows; 'drr', 'fq-codel' and 'fq-pie' are at the link",
         ),
         (
             'queue = "80 packets"',
@@ -329,7 +329,7 @@ def test_all_errors_are_collected_by_line(two_paths: str) -> None:
         (
             "host-netem",
             '{ kind = "fq-codel" }',
-            "a queue at the host is one for all flows; 'drr' and 'fq-codel' are at",
+            "a queue at the host is one for all flows; 'drr', 'fq-codel' and 'fq-pie' are at",
         ),
         ("host-tbf", '{ kind = "codel" }', "a host's tbf is drop-tail without burst, duplicates and reordering"),
     ],

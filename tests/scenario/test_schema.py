@@ -49,6 +49,8 @@ kind = "bulk"
         'queue = { kind = "pie", tupdate = "30 ms", alpha = 0.125, ecn = true }',
         'queue = { kind = "drr", limit = "100 packets", quantum = "300 B" }',
         'queue = { kind = "fq-codel", flows = 64, drop_batch = "1 packets" }',
+        'queue = { kind = "fq-pie", flows = 64, ecn = true, ecn_prob = "50 %" }',
+        'queue = { kind = "dualpi2", step = "1 ms", step_from = "2 packets", coupling = 2, classic_share = "10 %" }',
         'loss = "1 %"',
         'loss = { kind = "gilbert-elliott", good_to_bad = "1 %", bad_to_good = "20 %" }',
         'loss = { kind = "timed-gilbert-elliott", good_time = "2 s", bad_time = "50 ms" }',

@@ -71,6 +71,24 @@ QUEUES = st.one_of(
         drop_batch=COUNTS,
         ecn=st.booleans(),
     ).map(lambda own: {"kind": "fq-codel", **own}),
+    some(
+        target=PERIODS,
+        tupdate=PERIODS,
+        limit=COUNTS,
+        quantum=QUANTA,
+        flows=st.integers(1, 65536),
+        ecn=st.booleans(),
+        ecn_prob=SHARES,
+    ).map(lambda own: {"kind": "fq-pie", **own}),
+    some(
+        target=PERIODS,
+        step=PERIODS,
+        step_from=COUNTS,
+        coupling=st.integers(1, 255),
+        classic_share=SHARES,
+        limit=COUNTS,
+        drop_overload=st.booleans(),
+    ).map(lambda own: {"kind": "dualpi2", **own}),
     some(probability=SHARES, gentle=st.booleans(), weight=st.floats(1e-6, 1)).map(
         lambda own: {"kind": "red", "min": "5 packets", "max": "50 packets", **own}
     ),

@@ -221,11 +221,7 @@ impl End for Ours {
             };
             let bytes = protector.seal(connection, &transmit.datagram, &mut fill);
             assert_eq!(bytes.len(), transmit.len as usize);
-            let ecn = if transmit.ecn {
-                Codepoint::Ect0
-            } else {
-                Codepoint::NotEct
-            };
+            let ecn = transmit.ecn;
             let tuple = transmit.tuple;
             Departure { tuple, bytes, ecn }
         };

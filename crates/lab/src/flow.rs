@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use polypath_net::{ChannelId, Ecn, RouteId, random};
 use polypath_transport::quic::bytes::destination;
-use polypath_transport::{Purpose, Segment};
+use polypath_transport::{Codepoint, Purpose, Segment};
 use polypath_wire::quic::{ConnectionId, Datagram};
 
 /// What a packet carries.
@@ -231,4 +231,25 @@ pub(crate) const DATAGRAM_HEADER: u32 = 8;
 /// IP header without options or extension headers.
 pub(crate) fn ip_header_len(address: SocketAddr) -> u32 {
     if address.is_ipv4() { 20 } else { 40 }
+}
+
+/// The ECN field as the transport names it.
+pub(crate) fn codepoint(ecn: Ecn) -> Codepoint {
+    match ecn {
+        Ecn::NotEct => Codepoint::NotEct,
+        Ecn::Ect0 => Codepoint::Ect0,
+        Ecn::Ect1 => Codepoint::Ect1,
+        Ecn::Ce => Codepoint::Ce,
+    }
+}
+
+/// The ECN field as the network names it.
+#[inline(always)]
+pub(crate) fn ecn(field: Codepoint) -> Ecn {
+    match field {
+        Codepoint::NotEct => Ecn::NotEct,
+        Codepoint::Ect0 => Ecn::Ect0,
+        Codepoint::Ect1 => Ecn::Ect1,
+        Codepoint::Ce => Ecn::Ce,
+    }
 }

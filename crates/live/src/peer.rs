@@ -5,11 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use polypath_trace::frame::{Envelope, FrameBuilder, Mac};
-use polypath_transport::RegistryError;
 use polypath_transport::{
     Accept, Algorithms, Arrival, BlackHoles, Config, Connection, MILLISECOND, Mib, Nanos, Ports,
     Segment, Sessions, Tuple,
 };
+use polypath_transport::{Codepoint, RegistryError};
 use polypath_wire::mptcp::{MpJoin, MptcpOption};
 use polypath_wire::tcp::Flags;
 use polypath_wire::{ip, payload, tcp};
@@ -161,7 +161,7 @@ impl Peer {
             remote: SocketAddr::new(source, from),
         };
         let arrival = Arrival {
-            congestion_experienced: header.ecn() == 3,
+            ecn: Codepoint::of(header.ecn()),
             corrupted,
             ..Arrival::default()
         };
@@ -180,7 +180,12 @@ impl Peer {
         let (_, incoming) = self.streams();
         let Some(connection) = &mut self.connection else {
             if opening && !arrival.corrupted && self.settings.role == Role::Accept {
-                self.connection = Some(Connection::accept(self.host(), tuple, &segment, now)?);
+                self.connection = Some(Connection::accept(
+                    self.host(),
+                    tuple,
+                    (&segment, arrival.ecn),
+                    now,
+                )?);
                 self.advance(now);
             }
             return Ok(());
@@ -201,7 +206,7 @@ impl Peer {
                 _ => None,
             });
             if token.is_some() && token == connection.token() && connection.accepts_joins() {
-                connection.accept_join(tuple, &segment, now)?;
+                connection.accept_join(tuple, (&segment, arrival.ecn), now)?;
             }
         }
         Ok(())

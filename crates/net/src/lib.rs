@@ -55,9 +55,9 @@ pub use network::busy::busy;
 pub use network::{ChangeError, Network, Occurrence, Output, Parcel};
 pub use packet::{DropReason, Ecn, MAX_LEN, Observer, Packet};
 pub use queue::{
-    CodelConfig, DropTailConfig, Dropped, DrrConfig, FqCodelConfig, Marks, PieConfig, QueueConfig,
-    QueueDiscipline, Queued, REGISTRY as QUEUE_DISCIPLINES, RedConfig, StepConfig, Travel,
-    models as queue_models,
+    CodelConfig, DropTailConfig, Dropped, DrrConfig, DualPi2Config, FqCodelConfig, FqPieConfig,
+    Marks, PieConfig, QueueConfig, QueueDiscipline, Queued, REGISTRY as QUEUE_DISCIPLINES,
+    RedConfig, StepConfig, Travel, models as queue_models,
 };
 pub use routing::{EqualPaths, Prefix, PrefixError, RouteError};
 pub use stats::{ChannelStats, Totals};

@@ -20,6 +20,11 @@ impl Ecn {
     pub fn capable(self) -> bool {
         self != Self::NotEct
     }
+
+    /// Whether a queue takes it for low latency: ECT(1) or CE (RFC 9331 section 5.1).
+    pub fn low_latency(self) -> bool {
+        matches!(self, Self::Ect1 | Self::Ce)
+    }
 }
 
 /// A packet on its route; `body` is the owner's.
@@ -47,8 +52,10 @@ pub enum DropReason {
     Red,
     /// CoDel's drop of a packet that had waited too long, also FQ-CoDel's.
     Codel,
-    /// PIE's early drop.
+    /// PIE's early drop, also FQ-PIE's.
     Pie,
+    /// DualPI2's, by its probability.
+    Pi2,
     /// The longest flow's, because the queue of all flows was beyond its limit.
     Longest,
     /// Longer than the token bucket is deep.

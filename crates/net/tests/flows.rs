@@ -4,8 +4,8 @@ mod common;
 
 use common::{FORWARD, MS, Pair, config};
 use polypath_net::{
-    Change, ChannelConfig, CodelConfig, DropReason, DrrConfig, Ecn, FqCodelConfig, Nanos,
-    PieConfig, QueueConfig,
+    Change, ChannelConfig, CodelConfig, DropReason, DrrConfig, DualPi2Config, Ecn, FqCodelConfig,
+    FqPieConfig, Nanos, PieConfig, QueueConfig,
 };
 
 const SECOND: Nanos = 1_000 * MS;
@@ -19,6 +19,35 @@ fn fq_codel() -> FqCodelConfig {
         flows: 1024,
         drop_batch: 64,
         ecn: false,
+    }
+}
+
+fn fq_pie() -> FqPieConfig {
+    FqPieConfig {
+        quantum_bytes: 1514,
+        flows: 1024,
+        target_ns: 15 * MS,
+        tupdate_ns: 15 * MS,
+        alpha: 0.125,
+        beta: 1.25,
+        limit: 10_240,
+        ecn: false,
+        ecn_prob: 0.1,
+    }
+}
+
+fn dual_pi2() -> DualPi2Config {
+    DualPi2Config {
+        target_ns: 15 * MS,
+        tupdate_ns: 16 * MS,
+        alpha: 0.16,
+        beta: 3.2,
+        step_ns: MS,
+        step_from: 1,
+        coupling: 2,
+        classic_share: 0.1,
+        limit: 10_000,
+        drop_overload: true,
     }
 }
 
@@ -69,7 +98,12 @@ fn delivered_bytes(pair: &Pair, flow: u32) -> u64 {
 #[test]
 fn flows_of_small_and_large_packets_get_equal_bytes() {
     let lengths = [100, 500, 1500];
-    for queue in [drr(127), QueueConfig::FqCodel(fq_codel())] {
+    let flow_queues = [
+        drr(127),
+        QueueConfig::FqCodel(fq_codel()),
+        QueueConfig::FqPie(fq_pie()),
+    ];
+    for queue in flow_queues {
         let mut pair = pair(queue.clone());
         overload(&mut pair, &lengths, 10 * SECOND);
         for flow in 0..3 {
@@ -84,7 +118,12 @@ fn flows_of_small_and_large_packets_get_equal_bytes() {
 
 #[test]
 fn a_flow_below_its_share_loses_nothing() {
-    for queue in [drr(50), QueueConfig::FqCodel(fq_codel())] {
+    let flow_queues = [
+        drr(50),
+        QueueConfig::FqCodel(fq_codel()),
+        QueueConfig::FqPie(fq_pie()),
+    ];
+    for queue in flow_queues {
         let mut pair = pair(queue);
         let mut sent = 0;
         for ms in 0..5_000 {
@@ -186,6 +225,75 @@ fn fq_codel_marks_what_is_capable() {
     assert!(pair.dropped().is_empty());
     let marked = pair.packets.iter().filter(|packet| packet.ecn == Ecn::Ce);
     assert!(marked.count() > 4);
+}
+
+/// `fq_pie_qdisc_enqueue`: each flow has a probability of its own, and `ecn_prob` ends marking.
+#[test]
+fn each_flow_of_fq_pie_has_a_pie_of_its_own() {
+    for (ecn_prob, marks) in [(1.0, true), (0.0, false)] {
+        let queue = FqPieConfig {
+            ecn: true,
+            ecn_prob,
+            ..fq_pie()
+        };
+        let mut pair = pair(QueueConfig::FqPie(queue));
+        for ms in 0..5_000 {
+            pair.run(ms * MS);
+            pair.send_of(0, &[1100], Ecn::Ect0);
+            pair.send_of(1, &[100], Ecn::Ect0);
+        }
+        pair.run(5 * SECOND);
+        let dropped = pair.dropped();
+        assert_eq!(dropped.is_empty(), marks);
+        assert!(dropped.iter().all(|drop| drop.2 == DropReason::Pie));
+        // Bodies alternate between the flows.
+        assert!(dropped.iter().all(|drop| drop.1 % 2 == 0));
+        let marked = |flow| {
+            let of = pair.packets.iter().filter(|it| it.flow == flow);
+            of.filter(|it| it.ecn == Ecn::Ce).count()
+        };
+        assert_eq!((marked(0) > 100, marked(1)), (marks, 0));
+    }
+}
+
+#[test]
+fn the_arriving_packet_does_not_fit_in_fq_pie() {
+    let queue = FqPieConfig {
+        limit: 3,
+        ..fq_pie()
+    };
+    let mut pair = pair(QueueConfig::FqPie(queue));
+    pair.send_of(0, &[1000; 4], Ecn::NotEct);
+    pair.send_of(1, &[1000; 2], Ecn::NotEct);
+    let full = DropReason::QueueFull;
+    assert_eq!(pair.dropped(), [(0, 4, full), (0, 5, full)]);
+}
+
+/// RFC 9332 appendix A.2.
+#[test]
+fn dualpi2_drops_the_surplus_of_both_queues_on_overload() {
+    let mut pair = pair(QueueConfig::DualPi2(dual_pi2()));
+    for packet in 0..20_000u64 {
+        pair.run(packet * MS / 2);
+        let ecn = if packet % 4 == 0 {
+            Ecn::Ect1
+        } else {
+            Ecn::Ect0
+        };
+        pair.send_of((packet % 4).min(1) as u32, &[1000], ecn);
+    }
+    pair.run(30 * SECOND);
+    // Twice the rate comes and nothing gives way. The square of the probability is to be 50 %, twice the probability thus more
+    // than 1: overload, in which ECN-capable packets are dropped as others are.
+    let late = &pair.packets[pair.packets.len() / 2..];
+    let marked = |flow| late.iter().any(|it| it.flow == flow && it.ecn == Ecn::Ce);
+    let spared = late.iter().any(|it| it.flow == 0 && it.ecn != Ecn::Ce);
+    assert_eq!((marked(0), spared, marked(1)), (true, false, false));
+    let dropped = pair.dropped();
+    let by_control = dropped.iter().filter(|it| it.2 == DropReason::Pi2).count();
+    assert_eq!(dropped.len(), by_control);
+    let rate = by_control as f64 / 20_000.0;
+    assert!((rate - 0.5).abs() < 0.02, "{rate}");
 }
 
 #[test]

@@ -5,8 +5,9 @@ mod common;
 use common::{Event, FORWARD, MS, Pair, config, drop_tail};
 use polypath_net::events::{EventQueue, Heap};
 use polypath_net::{
-    Change, ChannelConfig, ChannelStats, CodelConfig, DrrConfig, Ecn, FqCodelConfig, LossConfig,
-    Network, NodeKind, Output, PieConfig, QueueConfig, RandomConfig, RedConfig, Topology,
+    Change, ChannelConfig, ChannelStats, CodelConfig, DrrConfig, DualPi2Config, Ecn, FqCodelConfig,
+    FqPieConfig, LossConfig, Network, NodeKind, Output, PieConfig, QueueConfig, RandomConfig,
+    RedConfig, Topology,
 };
 use proptest::prelude::*;
 
@@ -14,7 +15,7 @@ use proptest::prelude::*;
 enum Step {
     Send(Vec<u32>),
     Wait(u64),
-    Change(Change),
+    Change(Box<Change>),
 }
 
 fn lengths() -> impl Strategy<Value = Vec<u32>> {
@@ -78,7 +79,50 @@ fn later_queue() -> impl Strategy<Value = QueueConfig> {
         1u32..5,
         1u32..70,
     );
+    let fq_pie = (
+        1u64..4 * MS,
+        1u64..10 * MS,
+        1u64..30,
+        256u32..4000,
+        1u32..5,
+        0.0f64..=1.0,
+    );
+    let dual_pi2 = (
+        1u64..4 * MS,
+        MS / 10..10 * MS,
+        0.0f64..30.0,
+        1u64..4 * MS,
+        1u64..30,
+        0.0f64..=1.0,
+    );
     prop_oneof![
+        fq_pie.prop_map(|(target, tupdate, limit, quantum, flows, ecn_prob)| {
+            QueueConfig::FqPie(FqPieConfig {
+                quantum_bytes: quantum,
+                flows,
+                target_ns: target,
+                tupdate_ns: tupdate,
+                alpha: 2.0,
+                beta: 4.0,
+                limit,
+                ecn: limit % 2 == 0,
+                ecn_prob,
+            })
+        }),
+        dual_pi2.prop_map(|(target, tupdate, beta, step, limit, share)| {
+            QueueConfig::DualPi2(DualPi2Config {
+                target_ns: target,
+                tupdate_ns: tupdate,
+                alpha: 2.0,
+                beta,
+                step_ns: step,
+                step_from: 1 + limit % 3,
+                coupling: 2,
+                classic_share: share,
+                limit,
+                drop_overload: limit % 2 == 0,
+            })
+        }),
         pie.prop_map(|(target, tupdate, alpha, beta, limit)| {
             QueueConfig::Pie(PieConfig {
                 target_ns: target,
@@ -184,7 +228,7 @@ fn steps(change: impl Strategy<Value = Change>) -> impl Strategy<Value = Vec<Ste
         4 => lengths().prop_map(Step::Send),
         4 => (0u64..4 * MS).prop_map(Step::Wait),
         1 => (0u64..10).prop_map(|ms| Step::Wait(ms * MS)),
-        2 => change.prop_map(Step::Change),
+        2 => change.prop_map(|change| Step::Change(Box::new(change))),
     ];
     proptest::collection::vec(step, 1..60)
 }
@@ -239,14 +283,12 @@ fn without_busy(mut stats: Vec<ChannelStats>) -> (Vec<ChannelStats>, Vec<u64>) {
 /// A change of rate, queue or state alone.
 fn calm(step: Step) -> Step {
     match step {
-        Step::Change(Change {
-            rate, queue, up, ..
-        }) => Step::Change(Change {
-            rate,
-            queue,
-            up,
+        Step::Change(change) => Step::Change(Box::new(Change {
+            rate: change.rate,
+            queue: change.queue,
+            up: change.up,
             ..Change::default()
-        }),
+        })),
         other => other,
     }
 }
@@ -315,7 +357,7 @@ proptest! {
     fn a_line_becomes_staged_unseen(
         config in start(), steps in steps(shared_change()), seed in 0u64..100, at in any::<prop::sample::Index>()
     ) {
-        let change = |reorder| Step::Change(Change { reorder: Some(reorder), ..Change::default() });
+        let change = |reorder| Step::Change(Box::new(Change { reorder: Some(reorder), ..Change::default() }));
         let at = at.index(steps.len());
         let with = |reorder| {
             let mut steps = steps.clone();

@@ -212,6 +212,7 @@ impl Host {
             timestamps: self.flag(&name("timestamps"), true),
             window_scaling: self.flag(&name("window_scaling"), true),
             ecn: self.sysctl(&name("ecn")) == Some("1"),
+            accurate_ecn: self.sysctl(&name("ecn")) == Some("3"),
             checksum: self.flag("net.mptcp.checksum_enabled", false),
             limits: Limits {
                 least_burst: self.number(&name("min_tso_segs"), base.limits.least_burst),

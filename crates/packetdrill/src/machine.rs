@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use polypath_transport::tcp::refusal;
 use polypath_transport::{
-    Accept, Algorithms, Arrival, BlackHoles, CloseReason, Connection, EventKind, Limit,
+    Accept, Algorithms, Arrival, BlackHoles, CloseReason, Codepoint, Connection, EventKind, Limit,
     MICROSECOND, NEVER, Nanos, Ports, SECOND, Segment, Sessions, Tuple,
 };
 use polypath_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
@@ -329,11 +329,11 @@ impl Machine {
             Some(Incoming::Segment {
                 tuple,
                 segment,
-                congestion_experienced,
+                ecn,
                 corrupted,
             }) => {
                 let arrival = Arrival {
-                    congestion_experienced,
+                    ecn,
                     corrupted,
                     ..Arrival::default()
                 };
@@ -400,14 +400,16 @@ impl Machine {
         let listener = self.listener(tuple.local);
         if !opening || listener.is_none() {
             if let Some(reset) = refusal(&segment) {
-                self.emit(tuple, &reset, None, false);
+                self.emit(tuple, &reset, None, Codepoint::NotEct);
             }
         } else if let Some(token) = token {
             let named = |it: &&mut Endpoint| {
                 it.connection.token() == Some(token) && it.connection.accepts_joins()
             };
             if let Some(endpoint) = self.endpoints.iter_mut().find(named) {
-                let joined = endpoint.connection.accept_join(tuple, &segment, now);
+                let joined = endpoint
+                    .connection
+                    .accept_join(tuple, (&segment, arrival.ecn), now);
                 debug_assert!(joined.is_ok());
             } else if let Some(mut reset) = refusal(&segment) {
                 let reason = ResetReason::MptcpSpecific as u8;
@@ -415,7 +417,7 @@ impl Machine {
                     .rare_mut()
                     .mptcp
                     .push(MptcpOption::TcpRst { flags: 0, reason });
-                self.emit(tuple, &reset, None, false);
+                self.emit(tuple, &reset, None, Codepoint::NotEct);
             }
         } else if let Some((fd, multipath, options)) = listener {
             let mut accept = Accept {
@@ -423,7 +425,8 @@ impl Machine {
                 ..self.accept((tuple.local.ip(), tuple.remote.ip()), multipath, options)
             };
             Arc::make_mut(&mut accept.config).ecn = self.host.accepts_ecn();
-            if let Ok(connection) = Connection::accept(accept, tuple, &segment, now) {
+            if let Ok(connection) = Connection::accept(accept, tuple, (&segment, arrival.ecn), now)
+            {
                 self.begin(connection, Some(fd));
             }
         }
@@ -454,7 +457,7 @@ impl Machine {
             let tuple = connection.subflows()[me].tuple;
             endpoint.gone = true;
             if let Some(reset) = refusal(&segment) {
-                self.emit(tuple, &reset, None, false);
+                self.emit(tuple, &reset, None, Codepoint::NotEct);
             }
             return;
         }
@@ -462,7 +465,7 @@ impl Machine {
         connection.run_processes(now);
     }
 
-    fn emit(&mut self, tuple: Tuple, segment: &Segment, dsn: Option<u64>, ecn: bool) {
+    fn emit(&mut self, tuple: Tuple, segment: &Segment, dsn: Option<u64>, ecn: Codepoint) {
         if let Some(bytes) = self.builder.build(tuple, segment, dsn, ecn) {
             // Not earlier than what packetdrill takes for the end of the call: it asks for the time then, which goes on by one.
             let at = self.now + MICROSECOND;
@@ -552,7 +555,7 @@ impl Machine {
             let subflow = &connection.subflows()[transmit.subflow];
             let segment = &transmit.segment;
             let dsn = connection.data_sequence(segment.payload.offset);
-            let ecn = connection.ecn_capable(transmit.subflow, segment, transmit.purpose);
+            let ecn = connection.ecn_field(transmit.subflow, segment, transmit.purpose);
             self.emit(subflow.tuple, segment, dsn, ecn);
         }
     }

@@ -2,22 +2,19 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use polypath_transport::{Segment, Tuple};
+use polypath_transport::{Codepoint, Segment, Tuple};
 use polypath_wire::mptcp::{MptcpOption, dss_checksum};
 use polypath_wire::{icmp, ip, tcp};
 
 /// Hosts send with this TTL (Linux ip_default_ttl).
 const TTL: u8 = 64;
-/// The codepoint ECT(0) (RFC 3168 section 5).
-const ECT_0: u8 = 2;
-const CONGESTION_EXPERIENCED: u8 = 3;
 
 /// What came in a packet.
 pub(crate) enum Incoming {
     Segment {
         tuple: Tuple,
         segment: Segment,
-        congestion_experienced: bool,
+        ecn: Codepoint,
         corrupted: bool,
     },
     /// A report that the packet of `tuple` whose segment began at `seq` was too long.
@@ -36,7 +33,7 @@ pub(crate) fn parse(packet: &[u8]) -> Option<Incoming> {
                 remote: SocketAddr::new(source, from),
             },
             segment,
-            congestion_experienced: header.ecn() == CONGESTION_EXPERIENCED,
+            ecn: Codepoint::of(header.ecn()),
             corrupted: !tcp::verify_checksum(body, (source, destination)),
         });
     }
@@ -74,7 +71,7 @@ impl Builder {
         tuple: Tuple,
         segment: &Segment,
         dsn: Option<u64>,
-        ecn: bool,
+        ecn: Codepoint,
     ) -> Option<Vec<u8>> {
         self.identification = self.identification.wrapping_add(1);
         let payload = vec![0; segment.payload.len as usize];
@@ -97,7 +94,7 @@ impl Builder {
         let header = match addresses {
             (IpAddr::V4(src), IpAddr::V4(dst)) => ip::Header::V4(ip::v4::Header {
                 dscp: 0,
-                ecn: if ecn { ECT_0 } else { 0 },
+                ecn: ecn.bits(),
                 identification: self.identification,
                 dont_fragment: true,
                 more_fragments: false,
@@ -109,7 +106,7 @@ impl Builder {
             }),
             (IpAddr::V6(src), IpAddr::V6(dst)) => ip::Header::V6(ip::v6::Header {
                 dscp: 0,
-                ecn: if ecn { ECT_0 } else { 0 },
+                ecn: ecn.bits(),
                 flow_label: 0,
                 next_header: ip::protocol::TCP,
                 hop_limit: TTL,
@@ -234,7 +231,7 @@ mod tests {
             remote: address("192.0.2.2:99"),
         };
         let packet = Builder::default()
-            .build(tuple, &segment, None, false)
+            .build(tuple, &segment, None, Codepoint::NotEct)
             .unwrap();
         let transport = &packet[20..];
         assert_eq!(transport[transport.len() - 2..], [1, 1]);

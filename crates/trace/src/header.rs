@@ -77,6 +77,7 @@ fn flags(flags: Flags) -> Text {
         (Flags::URG, "URG"),
         (Flags::ECE, "ECE"),
         (Flags::CWR, "CWR"),
+        (Flags::AE, "AE"),
     ];
     let set = names.iter().filter(|(flag, _)| flags.contains(*flag));
     set.map(|(_, name)| *name)

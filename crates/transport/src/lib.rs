@@ -48,7 +48,7 @@ pub use settings::{
     Profile, SlowStart, WindowReduction,
 };
 pub use stream::{Blocked, Cause, Level, Waited};
-pub use transmit::{Purpose, Transmit, Tuple};
+pub use transmit::{Codepoint, Purpose, Transmit, Tuple};
 
 /// Time in nanoseconds from an origin that the owner chooses.
 pub type Nanos = u64;

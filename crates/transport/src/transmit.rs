@@ -39,3 +39,34 @@ impl Purpose {
         self != Self::Retransmission
     }
 }
+
+/// The ECN field of a packet (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Codepoint {
+    #[default]
+    NotEct,
+    Ect0,
+    Ect1,
+    Ce,
+}
+
+impl Codepoint {
+    /// By its two bits.
+    pub fn of(bits: u8) -> Self {
+        match bits & 3 {
+            1 => Self::Ect1,
+            2 => Self::Ect0,
+            3 => Self::Ce,
+            _ => Self::NotEct,
+        }
+    }
+
+    pub fn bits(self) -> u8 {
+        match self {
+            Self::NotEct => 0,
+            Self::Ect1 => 1,
+            Self::Ect0 => 2,
+            Self::Ce => 3,
+        }
+    }
+}

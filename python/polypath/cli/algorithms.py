@@ -11,7 +11,8 @@ from rich.text import Text
 from polypath.cli import complete
 from polypath.cli.console import out, printable, table
 from polypath.cli.errors import InputError
-from polypath.registry import KINDS, Entry, Parameter, entries
+from polypath.engines.taken import engines
+from polypath.registry import KINDS, Entry, Kind, Parameter, entries
 from polypath.scenario import topologies  # noqa: F401, provides the entries of its kind
 
 
@@ -31,16 +32,19 @@ def algorithms(
     for each in chosen:
         rows = table(each, "description, parameters, source", whole=frozenset({each}))
         for entry in entries(each).values():
-            rows.add_row(f"[bold]{escape(entry.name)}[/bold]", _told(entry))
+            rows.add_row(f"[bold]{escape(entry.name)}[/bold]", _told(each, entry))
         out.print(rows)
         out.print()
 
 
-def _told(entry: Entry) -> Text:
+def _told(kind: Kind, entry: Entry) -> Text:
     told = Text(printable(entry.description))
     algorithms = [f"{key} = {name}" for key, name in entry.algorithms.items()]
     if algorithms or entry.parameters:
         told.append("\n" + printable(", ".join([*algorithms, *map(_parameter, entry.parameters)])), "cyan")
+    taken = engines(kind, entry.name)
+    if taken:
+        told.append(f"\nengines: {', '.join(taken)}")
     if entry.source:
         told.append("\n" + printable(entry.source), "dim")
     return told

@@ -83,7 +83,8 @@ def _queues(tables: Tables) -> Iterator[Problem]:
             if _at_host(getattr(link, key)) and end not in hosts:
                 message = f"link.{name}.{key}: the queue cannot be at the host: '{end}' is none"
                 yield Problem(("link", name, key, "queue_at"), message)
-    named = " and ".join(f"'{name}'" for name in by_flow)
+    *first, last = (f"'{name}'" for name in by_flow)
+    named = f"{', '.join(first)} and {last}"
     one_for_all = f"a queue at the host is one for all flows; {named} are at the link"
     known_times = "a host's tbf is drop-tail without burst, duplicates and reordering"
     given = rates_given(tables)

@@ -15,7 +15,7 @@ use polypath_wire::tcp::Flags;
 use rand_pcg::rand_core::RngCore;
 
 use super::work::{Conversation, Middlebox, Passing, Work};
-use crate::flow::{Body, Content, End};
+use crate::flow::{Body, Content, End, codepoint};
 
 algorithm! {
     "proxy",
@@ -90,7 +90,13 @@ impl Proxy {
             local: packet.destination,
             remote: packet.source,
         };
-        let accepted = Connection::accept(self.host(work.random), tuple, syn, work.now).ok()?;
+        let accepted = Connection::accept(
+            self.host(work.random),
+            tuple,
+            (syn, codepoint(packet.ecn)),
+            work.now,
+        )
+        .ok()?;
         let answers = Conversation {
             sender: packet.conversation.sender.opposite(),
             stream: stream_of(packet.conversation.sender.opposite()),
@@ -258,7 +264,7 @@ impl Middlebox for Proxy {
         work.tally.absorbed += 1;
         if let Some(connection) = &mut self.relays[index].ends[side] {
             let arrival = Arrival {
-                congestion_experienced: packet.ecn == Ecn::Ce,
+                ecn: codepoint(packet.ecn),
                 corrupted: false,
                 purpose: packet.body.purpose,
             };

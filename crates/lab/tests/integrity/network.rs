@@ -9,8 +9,8 @@ use polypath_lab::plan::{
 use polypath_transport::{Buffer, Config, Profile};
 
 use polypath_net::{
-    CodelConfig, DropTailConfig, DrrConfig, FqCodelConfig, GilbertElliottConfig, PieConfig,
-    RandomConfig, RedConfig, TimedGilbertElliottConfig,
+    CodelConfig, DropTailConfig, DrrConfig, DualPi2Config, FqCodelConfig, FqPieConfig,
+    GilbertElliottConfig, PieConfig, RandomConfig, RedConfig, TimedGilbertElliottConfig,
 };
 use serde_json::{Value, json};
 
@@ -315,6 +315,29 @@ pub fn later_queue(draw: &mut Draw) -> Queue {
             beta: draw.number(0.0, 2.0),
             limit: draw.integer(10, 1_000),
             ecn: draw.chance(0.7),
+        }),
+        Some("fq-pie") => Queue::FqPie(FqPieConfig {
+            quantum_bytes: quantum(draw),
+            flows: flows(draw),
+            target_ns: draw.magnitude(MS, 30 * MS),
+            tupdate_ns: draw.magnitude(MS, 30 * MS),
+            alpha: draw.number(0.0, 2.0),
+            beta: draw.number(0.0, 2.0),
+            limit: draw.integer(10, 1_000),
+            ecn: draw.chance(0.7),
+            ecn_prob: draw.pick(&[0.0, 0.1, 1.0]),
+        }),
+        Some("dualpi2") => Queue::DualPi2(DualPi2Config {
+            target_ns: draw.magnitude(MS, 30 * MS),
+            tupdate_ns: draw.magnitude(MS, 30 * MS),
+            alpha: draw.number(0.0, 2.0),
+            beta: draw.number(0.0, 10.0),
+            step_ns: draw.magnitude(MS / 2, 5 * MS),
+            step_from: draw.integer(1, 4),
+            coupling: draw.integer(1, 4) as u32,
+            classic_share: draw.pick(&[0.0, 0.1, 0.5, 1.0]),
+            limit: draw.integer(10, 1_000),
+            drop_overload: draw.chance(0.7),
         }),
         Some("drr") => Queue::Drr(DrrConfig {
             limit: draw.integer(10, 500),

@@ -146,12 +146,6 @@ impl Line {
         (self.front, self.ring.get(index))
     }
 
-    /// Slot of a packet some way behind the head, where so many are on the line that a cache has forgotten it.
-    #[inline(always)]
-    pub fn distant(&self) -> Option<u32> {
-        (self.tail - self.head > LONG).then(|| self.get(self.head + AHEAD).slot)
-    }
-
     /// When the first packet arrives; never if there is none.
     #[inline]
     pub fn next_arrival(&self) -> Nanos {
@@ -444,4 +438,10 @@ impl Line {
             idle_since,
         }
     }
+}
+
+/// Slot of a packet some way behind the head, where so many are on the line that a cache has forgotten it.
+#[inline(always)]
+pub(super) fn distant(line: &Line) -> Option<u32> {
+    (line.tail - line.head > LONG).then(|| line.get(line.head + AHEAD).slot)
 }

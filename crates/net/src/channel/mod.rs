@@ -158,7 +158,7 @@ impl Channel {
     /// Slot of a packet whose data is worth fetching before it arrives.
     #[inline(always)]
     pub fn distant(&self) -> Option<u32> {
-        self.line.distant()
+        line::distant(&self.line)
     }
 
     /// Whether [`Channel::offer`] and [`Channel::pop`] may be used.
@@ -323,13 +323,16 @@ impl Channel {
         match (&mut self.general.staged, travel) {
             (Some(staged), _) => {
                 match discipline.keeping() {
-                    Some(flows) => take_by_flow(flows, packet, flow, staged.head().0, dropped)?,
+                    Some(flows) => {
+                        let head = staged.head().0;
+                        take_by_flow(flows, packet, flow, head, store, dropped)?;
+                    }
                     None => staged.push(packet),
                 }
                 staged.depart(now, discipline, store, dropped);
             }
             (None, _) if self.general.wireless.is_some() => {
-                return self.queue_for_air(packet, flow, dropped);
+                return self.queue_for_air(packet, flow, store, dropped);
             }
             (None, Travel::InOrder(lag)) => {
                 let lag = u32::try_from(lag).unwrap_or(u32::MAX);
@@ -343,17 +346,18 @@ impl Channel {
     }
 
     #[cold]
-    fn queue_for_air(
+    fn queue_for_air<B>(
         &mut self,
         packet: Queued,
         flow: u32,
+        store: &mut Store<B>,
         dropped: &mut Dropped,
     ) -> Result<(), DropReason> {
         let Some((wireless, discipline)) = self.on_air() else {
             return Err(DropReason::Down);
         };
         match discipline.keeping() {
-            Some(flows) => take_by_flow(flows, packet, flow, 0, dropped)?,
+            Some(flows) => take_by_flow(flows, packet, flow, 0, store, dropped)?,
             None => wireless.push(packet),
         }
         wireless.note_waiting(discipline);
@@ -650,15 +654,15 @@ impl Channel {
 ///
 /// # Errors
 /// Why it is that packet that makes room.
-fn take_by_flow(
+fn take_by_flow<B>(
     flows: &mut dyn QueueDiscipline,
     packet: Queued,
     flow: u32,
     head: u64,
+    store: &mut Store<B>,
     dropped: &mut Dropped,
 ) -> Result<(), DropReason> {
-    flows.take(packet, flow);
-    flows.make_room(head, dropped);
+    flows.arrive(packet, flow, head, store, dropped);
     match dropped.iter().position(|it| it.0 == packet.slot) {
         Some(at) => Err(dropped.remove(at).1),
         None => Ok(()),

@@ -61,6 +61,13 @@ impl<S: Default> Flows<S> {
 
     /// Takes a packet and tells its queue.
     pub fn push(&mut self, packet: Queued, flow: u32) -> u32 {
+        let number = self.number(flow);
+        self.append(packet, number);
+        number
+    }
+
+    /// The queue that a flow's packets join.
+    pub fn number(&mut self, flow: u32) -> u32 {
         if self.numbers.is_empty() {
             self.numbers = vec![NONE; self.hashes as usize];
         }
@@ -72,16 +79,24 @@ impl<S: Default> Flows<S> {
             *number = self.flows.len() as u32;
             self.flows.push(Flow::default());
         }
-        let queue = &mut self.flows[*number as usize];
-        queue.bytes += u64::from(packet.size);
+        *number
+    }
+
+    /// Takes a packet into a queue.
+    pub fn append(&mut self, packet: Queued, number: u32) {
         self.bytes += u64::from(packet.size);
         self.packets += 1;
+        let queue = self.get(number);
+        queue.bytes += u64::from(packet.size);
         queue.packets.push_back(packet);
-        *number
     }
 
     pub fn get(&mut self, number: u32) -> &mut Flow<S> {
         &mut self.flows[number as usize]
+    }
+
+    pub fn each(&mut self) -> impl Iterator<Item = &mut Flow<S>> {
+        self.flows.iter_mut()
     }
 
     pub fn pop_first(&mut self, number: u32) -> Option<Queued> {

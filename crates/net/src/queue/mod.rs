@@ -9,8 +9,10 @@
 mod codel;
 mod drop_tail;
 mod drr;
+mod dual_pi2;
 mod flows;
 mod fq_codel;
+mod fq_pie;
 mod pie;
 mod red;
 mod step;
@@ -28,8 +30,12 @@ use drop_tail::DropTail;
 pub use drop_tail::DropTailConfig;
 use drr::Drr;
 pub use drr::DrrConfig;
+use dual_pi2::DualPi2;
+pub use dual_pi2::DualPi2Config;
 use fq_codel::FqCodel;
 pub use fq_codel::FqCodelConfig;
+use fq_pie::FqPie;
+pub use fq_pie::FqPieConfig;
 use pie::Pie;
 pub use pie::PieConfig;
 use polypath_settings::{Added, Model, Registry, RegistryError};
@@ -54,6 +60,8 @@ const MODELS: &[Model] = &[
     drr::MODEL,
     fq_codel::MODEL,
     step::MODEL,
+    fq_pie::MODEL,
+    dual_pi2::MODEL,
 ];
 
 /// A queue discipline and its settings.
@@ -67,6 +75,9 @@ pub enum QueueConfig {
     Drr(DrrConfig),
     FqCodel(FqCodelConfig),
     Step(StepConfig),
+    FqPie(FqPieConfig),
+    #[serde(rename = "dualpi2")]
+    DualPi2(DualPi2Config),
     /// One of the [`REGISTRY`].
     #[serde(skip)]
     Added(Added),
@@ -115,6 +126,8 @@ impl QueueConfig {
             Self::Drr(config) => config.within_bounds()?,
             Self::FqCodel(config) => config.within_bounds()?,
             Self::Step(config) => config.within_bounds()?,
+            Self::FqPie(config) => config.within_bounds()?,
+            Self::DualPi2(config) => config.within_bounds()?,
             Self::Added(added) => drop(REGISTRY.make(&added.kind, &added.settings)?),
         }
         Ok(())
@@ -145,6 +158,8 @@ pub struct Queued {
 /// The ECN field of packets, by slot.
 pub trait Marks {
     fn capable(&mut self, slot: u32) -> bool;
+    /// Whether it is ECT(1) or CE.
+    fn low_latency(&mut self, slot: u32) -> bool;
     fn mark(&mut self, slot: u32);
 }
 
@@ -152,6 +167,11 @@ impl<B> Marks for Store<B> {
     fn capable(&mut self, slot: u32) -> bool {
         self.packet_mut(slot)
             .is_some_and(|packet| packet.ecn.capable())
+    }
+
+    fn low_latency(&mut self, slot: u32) -> bool {
+        self.packet_mut(slot)
+            .is_some_and(|packet| packet.ecn.low_latency())
     }
 
     fn mark(&mut self, slot: u32) {
@@ -163,6 +183,19 @@ impl<B> Marks for Store<B> {
 pub trait QueueDiscipline: std::fmt::Debug + Send + Sync {
     /// Seeds what it draws at random.
     fn seed(&mut self, _seed: u64) {}
+
+    /// Takes a packet that arrives, or drops it or others; so many wait at the head, as below.
+    fn arrive(
+        &mut self,
+        packet: Queued,
+        flow: u32,
+        head: u64,
+        _marks: &mut dyn Marks,
+        dropped: &mut Dropped,
+    ) {
+        self.take(packet, flow);
+        self.make_room(head, dropped);
+    }
 
     /// Takes a packet, whatever the limit.
     fn take(&mut self, packet: Queued, flow: u32);
@@ -246,6 +279,12 @@ impl Discipline {
                 Self::Keeping(Box::new(FqCodel::new(*config, longest, &mut rng())))
             }
             QueueConfig::Step(config) => Self::Step(*config),
+            QueueConfig::FqPie(config) => {
+                Self::Keeping(Box::new(FqPie::new(*config, longest, &mut rng())))
+            }
+            QueueConfig::DualPi2(config) => {
+                Self::Keeping(Box::new(DualPi2::new(*config, longest, &mut rng())))
+            }
             QueueConfig::Added(added) => {
                 let made = REGISTRY.make(&added.kind, &added.settings);
                 let mut made = made.expect("the configuration was checked");

@@ -68,6 +68,8 @@ pub(crate) struct Pie {
     config: PieConfig,
     /// `MEAN_PKTSIZE` of section 4.1: the link's longest packet, as Linux has it (`psched_mtu`).
     longest: u64,
+    /// The greatest probability at which packets are marked.
+    marks_to: f64,
     state: State,
     /// When the probability is updated next; absent before the first packet.
     next_update: Option<Nanos>,
@@ -78,8 +80,21 @@ impl Pie {
         Self {
             config,
             longest,
+            marks_to: 0.1,
             state: INITIAL,
             next_update: None,
+        }
+    }
+
+    pub fn marking_to(self, marks_to: f64) -> Self {
+        Self { marks_to, ..self }
+    }
+
+    /// With its next update at a time.
+    pub fn updated_at(self, next: Nanos) -> Self {
+        Self {
+            next_update: Some(next),
+            ..self
         }
     }
 
@@ -170,7 +185,7 @@ impl Pie {
         if !self.drops_early(backlog, rng) {
             return Verdict::Pass;
         }
-        if self.config.ecn && ecn_capable && self.state.probability <= 0.1 {
+        if self.config.ecn && ecn_capable && self.state.probability <= self.marks_to {
             return Verdict::Mark;
         }
         self.state.accumulated = 0.0;

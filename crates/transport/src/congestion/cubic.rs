@@ -1,6 +1,7 @@
 //! CUBIC with HyStart (RFC 9438, RFC 9406's predecessor as in Linux).
 
 use super::hystart::HyStart;
+use super::hystart_plus::HyStartPlus;
 use super::{Ack, CongestionControl, Restart, additive_increase, slow_start};
 use crate::path::{CaState, Member};
 use crate::{MICROSECOND, MILLISECOND};
@@ -9,21 +10,27 @@ use polypath_settings::{Algorithm, algorithm};
 algorithm! {
     "cubic",
     "CUBIC on each path by itself, with HyStart; Linux's default",
-    "RFC 9438; Ha and Rhee 2011 (HyStart); Linux net/ipv4/tcp_cubic.c";
+    "RFC 9438; Ha and Rhee 2011 (HyStart); Linux net/ipv4/tcp_cubic.c; RFC 8511, RFC 9406";
     /// Settings of CUBIC.
     CubicConfig {
         /// leave slow start when the delay rises or the ACK train grows long
         hystart: bool as Boolean = Boolean(true),
         /// release bandwidth when the window peak falls (RFC 9438 section 4.7)
         fast_convergence: bool as Boolean = Boolean(true),
+        /// after a mark (ECN) leave 85 % of the window instead of 70 % (RFC 8511)
+        abe: bool as Boolean = Boolean(false),
+        /// slow down slow start while the delay rises (HyStart++, RFC 9406), in place of `hystart`
+        hystart_plus: bool as Boolean = Boolean(false),
     }
 }
 
 impl Algorithm<dyn CongestionControl> for CubicConfig {
     fn make(self) -> Box<dyn CongestionControl> {
         Box::new(Cubic {
-            hystart: self.hystart,
+            hystart: self.hystart && !self.hystart_plus,
             fast_convergence: self.fast_convergence,
+            abe: self.abe,
+            slow_start_plus: self.hystart_plus.then(Box::default),
             ..Cubic::default()
         })
     }
@@ -32,6 +39,8 @@ impl Algorithm<dyn CongestionControl> for CubicConfig {
 /// Multiplicative decrease in 1/1024: RFC 9438's 0.7, in the unit in which Linux computes.
 const BETA: u32 = 717;
 const ONE: u32 = 1024;
+/// What remains after a mark: RFC 8511 section 3.1's 0.85.
+const BETA_ECN: (u64, u64) = (17, 20);
 /// Packets to acknowledge for one packet more of Reno's window, in eighths of the window (RFC 9438 section 4.3's 1/alpha, cut to an eighth).
 const RENO: u32 = 8 * (ONE + BETA) / 3 / (ONE - BETA);
 /// The constant C of the cubic function (RFC 9438 section 5): 0.4 packets per second cubed, in 1/1024.
@@ -46,6 +55,8 @@ const HOLDS: u64 = 1000 / 32;
 struct Cubic {
     hystart: bool,
     fast_convergence: bool,
+    abe: bool,
+    slow_start_plus: Option<Box<HyStartPlus>>,
     /// W_max: window before the last reduction.
     last_max: u32,
     origin: u32,
@@ -167,7 +178,10 @@ impl CongestionControl for Cubic {
         }
         let mut acked = ack.packets;
         if path.in_slow_start() {
-            acked = slow_start(path, acked);
+            acked = match &mut self.slow_start_plus {
+                Some(plus) => plus.grow(path, ack),
+                None => slow_start(path, acked),
+            };
             if acked == 0 {
                 return;
             }
@@ -176,11 +190,17 @@ impl CongestionControl for Cubic {
         additive_increase(path, self.per_packet, acked);
     }
 
-    fn on_state(&mut self, _path: &mut Member, state: CaState) {
+    fn on_state(&mut self, path: &mut Member, state: CaState) {
+        if self.abe && state == CaState::Cwr {
+            let left = u64::from(path.cwnd) * BETA_ECN.0 / BETA_ECN.1;
+            path.ssthresh = (left as u32).max(2);
+        }
         if state == CaState::Loss {
             *self = Self {
                 hystart: self.hystart,
                 fast_convergence: self.fast_convergence,
+                abe: self.abe,
+                slow_start_plus: self.slow_start_plus.take(),
                 slow_start: HyStart::after_timeout(),
                 ..Self::default()
             };

@@ -12,10 +12,12 @@ mod dctcp;
 mod ewtcp;
 mod htcp;
 mod hystart;
+mod hystart_plus;
 mod illinois;
 mod lia;
 mod linked;
 mod olia;
+mod prague;
 mod reno;
 mod scalable;
 mod semicoupled;
@@ -96,6 +98,12 @@ pub trait CongestionControl: Send {
         false
     }
 
+    /// Whether it is one for low latency (RFC 9331 section 4): every packet carries ECT(1), and the peer is to tell how many were marked. Over
+    /// TCP that is accurate feedback (RFC 9768), and a peer that does not agree gets Reno (Linux `TCP_CONG_NEEDS_ACCECN`).
+    fn low_latency(&self) -> bool {
+        false
+    }
+
     /// Whether it draws anything at random, and is seeded.
     fn draws(&self) -> bool {
         self.paces()
@@ -136,7 +144,7 @@ pub trait CongestionControl: Send {
 
 /// What controls the window where the peer does not agree to what a controller needs.
 pub(crate) fn fallback() -> Box<dyn CongestionControl> {
-    Box::new(reno::Reno)
+    Box::new(reno::Reno::default())
 }
 
 /// Slow start (RFC 5681 section 3.1): one packet a packet acknowledged. Returns the packets left for congestion avoidance.
@@ -165,7 +173,7 @@ pub fn additive_increase(path: &mut Path, per_packet: u32, acked: u32) {
 pub static REGISTRY: Registry<dyn CongestionControl> = Registry::new(
     "congestion control",
     &[
-        Entry::of::<reno::Reno>(),
+        Entry::of::<reno::RenoConfig>(),
         Entry::of::<cubic::CubicConfig>(),
         Entry::of::<lia::LiaConfig>(),
         Entry::of::<olia::OliaConfig>(),
@@ -181,6 +189,7 @@ pub static REGISTRY: Registry<dyn CongestionControl> = Registry::new(
         Entry::of::<illinois::IllinoisConfig>(),
         Entry::of::<cdg::CdgConfig>(),
         Entry::of::<dctcp::DctcpConfig>(),
+        Entry::of::<prague::PragueConfig>(),
         Entry::of::<bbr::Bbr>(),
     ],
 );

@@ -29,7 +29,9 @@ use crate::scheduler::Scheduler;
 use crate::stream::Blocked;
 use crate::tcp::context::{Context, Shared};
 use crate::tcp::{Reckoning, Socket, State};
-use crate::{CloseReason, Config, Counters, Event, Mib, Nanos, Purpose, Transmit, Tuple};
+use crate::{
+    CloseReason, Codepoint, Config, Counters, Event, Mib, Nanos, Purpose, Transmit, Tuple,
+};
 use polypath_settings::RegistryError;
 
 /// One end of a TCP or MPTCP connection.
@@ -170,7 +172,7 @@ impl Connection {
     pub fn accept(
         host: Accept,
         tuple: Tuple,
-        syn: &Segment,
+        (syn, field): (&Segment, Codepoint),
         now: Nanos,
     ) -> Result<Self, RegistryError> {
         let isn = host.isn;
@@ -202,7 +204,7 @@ impl Connection {
             }
             None => connection.session.multipath = None,
         }
-        connection.with(0, |socket, cx| socket.accept(cx, syn));
+        connection.with(0, |socket, cx| socket.accept(cx, syn, field));
         Ok(connection)
     }
 
@@ -343,10 +345,10 @@ impl Connection {
             .map(|multipath| multipath.local_token)
     }
 
-    /// Whether a segment is sent as ECN-capable transport.
+    /// The ECN field of a segment that is sent.
     #[inline]
-    pub fn ecn_capable(&self, subflow: usize, segment: &Segment, purpose: Purpose) -> bool {
-        self.subflows[subflow].socket.ecn_capable(segment, purpose)
+    pub fn ecn_field(&self, subflow: usize, segment: &Segment, purpose: Purpose) -> Codepoint {
+        self.subflows[subflow].socket.ecn_field(segment, purpose)
     }
 
     pub fn subflows(&self) -> &[Subflow] {

@@ -12,7 +12,7 @@ use super::session::Join;
 use super::subflow::Subflow;
 use crate::path_manager::{Occasion, Pair};
 use crate::tcp::{HalfOpen, State};
-use crate::{CloseReason, EventKind, Mib, Nanos, Tuple};
+use crate::{CloseReason, Codepoint, EventKind, Mib, Nanos, Tuple};
 use polypath_settings::RegistryError;
 
 /// Third ACKs of MP_JOIN that are sent before the subflow is given up.
@@ -81,7 +81,7 @@ impl Connection {
     pub fn accept_join(
         &mut self,
         tuple: Tuple,
-        syn: &Segment,
+        (syn, field): (&Segment, Codepoint),
         now: Nanos,
     ) -> Result<Option<usize>, RegistryError> {
         self.shared.now = now;
@@ -128,14 +128,14 @@ impl Connection {
         self.subflows[subflow].backup_local = local_backup;
         self.subflows[subflow].backup_remote = backup;
         self.paths[subflow].backup = backup || local_backup;
-        self.with(subflow, |socket, cx| socket.accept(cx, syn));
+        self.with(subflow, |socket, cx| socket.accept(cx, syn, field));
         self.note_deadline(subflow);
         Ok(Some(subflow))
     }
 
     /// The client's side: a segment while the SYN is unanswered.
     #[cold]
-    pub(super) fn on_syn_sent(&mut self, subflow: usize, segment: &Segment) {
+    pub(super) fn on_syn_sent(&mut self, subflow: usize, segment: &Segment, field: Codepoint) {
         let acknowledges = segment.flags.contains(Flags::ACK);
         if acknowledges
             && segment.ack
@@ -157,10 +157,10 @@ impl Connection {
             return;
         }
         if self.subflows[subflow].join.is_some() {
-            return self.on_join_syn_ack(subflow, segment);
+            return self.on_join_syn_ack(subflow, segment, field);
         }
         self.take_capable_syn_ack(segment);
-        if !self.with(subflow, |socket, cx| socket.on_syn_ack(cx, segment)) {
+        if !self.with(subflow, |socket, cx| socket.on_syn_ack(cx, segment, field)) {
             return;
         }
         self.with(subflow, |socket, cx| socket.send_third_ack(cx));
@@ -225,7 +225,7 @@ impl Connection {
             && (self.send.finishing() || self.shared.receive.at_end())
     }
 
-    fn on_join_syn_ack(&mut self, subflow: usize, segment: &Segment) {
+    fn on_join_syn_ack(&mut self, subflow: usize, segment: &Segment, field: Codepoint) {
         let answer = segment.mptcp().iter().find_map(|option| match option {
             MptcpOption::Join(MpJoin::SynAck {
                 backup,
@@ -266,7 +266,7 @@ impl Connection {
         self.subflows[subflow].remote_id = remote_id;
         self.subflows[subflow].backup_remote = backup;
         self.paths[subflow].backup |= backup;
-        if self.with(subflow, |socket, cx| socket.on_syn_ack(cx, segment)) {
+        if self.with(subflow, |socket, cx| socket.on_syn_ack(cx, segment, field)) {
             self.with(subflow, |socket, cx| socket.send_third_ack(cx));
             self.subflows[subflow].socket.await_answer(&self.shared, 0);
         }

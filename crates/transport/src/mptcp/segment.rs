@@ -8,13 +8,12 @@ use super::ending::refuse_late_data;
 use super::session::{Join, Multipath};
 use crate::seq::unwrap;
 use crate::tcp::{Arrived, Socket, State};
-use crate::{CloseReason, EventKind, Mib, Nanos, Purpose};
+use crate::{CloseReason, Codepoint, EventKind, Mib, Nanos, Purpose};
 
 /// How an arriving packet was treated on its way.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrival {
-    /// The ECN field says "congestion experienced".
-    pub congestion_experienced: bool,
+    pub ecn: Codepoint,
     /// The checksum is wrong.
     pub corrupted: bool,
     /// Why it was sent, where the owner knows.
@@ -67,7 +66,7 @@ impl Connection {
         let ready = match state {
             State::Closed => return self.with(subflow, |socket, cx| socket.refuse(cx, segment)),
             State::SynSent => {
-                self.on_syn_sent(subflow, segment);
+                self.on_syn_sent(subflow, segment, arrival.ecn);
                 false
             }
             State::SynReceived => self.on_syn_received(subflow, segment),
@@ -175,7 +174,7 @@ impl Connection {
 
     #[inline(always)]
     fn on_synchronised(&mut self, subflow: usize, segment: &Segment, arrival: Arrival) {
-        let marked = arrival.congestion_experienced;
+        let field = arrival.ecn;
         let joining = |join: &Join| join.unconfirmed;
         let usual = !segment.flags.intersects(Flags::SYN | Flags::RST)
             && segment.rare.is_none()
@@ -184,13 +183,13 @@ impl Connection {
             self.with(subflow, |socket, cx| {
                 let acceptable = socket.acceptable(cx, segment);
                 if acceptable {
-                    socket.on_ecn(cx, marked, segment);
+                    socket.on_ecn(cx, field, segment);
                     socket.on_ack(cx, segment);
                 }
                 acceptable
             })
         } else {
-            self.take_unusual(subflow, segment, marked)
+            self.take_unusual(subflow, segment, field)
         };
         if !taken {
             return;
@@ -235,7 +234,7 @@ impl Connection {
     /// The first steps for a segment that opens or ends something, or has rare options. False: there are no others.
     #[cold]
     #[inline(never)]
-    fn take_unusual(&mut self, subflow: usize, segment: &Segment, marked: bool) -> bool {
+    fn take_unusual(&mut self, subflow: usize, segment: &Segment, field: Codepoint) -> bool {
         if segment.flags.contains(Flags::SYN | Flags::ACK)
             && self.subflows[subflow].socket.repeats_syn_ack(segment)
         {
@@ -271,7 +270,7 @@ impl Connection {
             }
         }
         if self.subflows[subflow].socket.negotiated.ecn {
-            self.with(subflow, |socket, cx| socket.on_ecn(cx, marked, segment));
+            self.with(subflow, |socket, cx| socket.on_ecn(cx, field, segment));
         }
         if !both_closed {
             self.with(subflow, |socket, cx| socket.on_ack(cx, segment));

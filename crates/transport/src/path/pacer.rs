@@ -27,12 +27,20 @@ fn burst_on(rate: u64, path: &Path) -> u32 {
     burst(rate, path.mss).max((bytes / u64::from(path.mss.max(1))) as u32)
 }
 
+/// The same for low latency (`prague_burst_shift`).
+fn short_burst(rate: u64, path: &Path) -> u32 {
+    let packets = (rate / 4096) / u64::from(path.mss.max(1));
+    (packets as u32).clamp(1, 127)
+}
+
 /// The pacer of one path.
 #[derive(Debug)]
 pub struct Pacer {
     /// Bytes a second, packets that leave together at this rate, packets sent so far.
     rate: u64,
     burst: u32,
+    /// Bursts last a quarter of a millisecond at most, as a low-latency queue wants it.
+    short: bool,
     packets: u64,
     /// When the next burst may leave.
     departure: Nanos,
@@ -48,6 +56,7 @@ impl Default for Pacer {
         Self {
             rate: 0,
             burst: 1,
+            short: false,
             packets: 0,
             departure: 0,
             burst_at: 0,
@@ -59,11 +68,22 @@ impl Default for Pacer {
 }
 
 impl Pacer {
+    pub fn new(short: bool) -> Self {
+        Self {
+            short,
+            ..Self::default()
+        }
+    }
+
     /// Takes over the rate that the path's controller set.
     pub fn set_rate(&mut self, path: &Path) {
         if self.rate != path.pacing_rate {
             self.rate = path.pacing_rate;
-            self.burst = burst_on(self.rate, path);
+            self.burst = if self.short {
+                short_burst(self.rate, path)
+            } else {
+                burst_on(self.rate, path)
+            };
         }
     }
 

@@ -286,7 +286,7 @@ impl Connection {
         } else {
             member.route_mut().stray();
         }
-        let (ecn, steady) = (member.ecn(), member.route().steady());
+        let (ecn, steady) = (member.codepoint(), member.route().steady());
         self.output.transmit(Transmit {
             path,
             tuple: elsewhere.unwrap_or(member.tuple()),

@@ -60,6 +60,7 @@ mod streams;
 mod traffic;
 mod window;
 
+pub use crate::transmit::Codepoint;
 pub use closed::Cause;
 pub use connection::Connection;
 pub use listener::{Admission, Greeting, Listener, answer_bytes};
@@ -67,7 +68,6 @@ pub use note::{Discard, Note};
 pub use observe::{Keys, Metrics, RecoveryParameters, RoundTrip};
 pub use output::Transmit;
 pub use path::PathState;
-pub use received::Codepoint;
 pub use reset::ResetKey;
 pub use spares::Spares;
 pub use standing::standing;

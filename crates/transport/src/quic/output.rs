@@ -4,7 +4,7 @@ use polypath_wire::quic::Datagram;
 
 use super::note::Note;
 use super::spares::Spares;
-use crate::{Event, EventKind, Nanos, Purpose, Tuple};
+use crate::{Codepoint, Event, EventKind, Nanos, Purpose, Tuple};
 
 /// A datagram to be sent on a path.
 #[derive(Clone, Debug)]
@@ -16,8 +16,7 @@ pub struct Transmit {
     /// UDP payload bytes.
     pub len: u32,
     pub purpose: Purpose,
-    /// Sent with ECT(0).
-    pub ecn: bool,
+    pub ecn: Codepoint,
     /// As all datagrams of its path so far it goes between the path's first addresses.
     pub steady: bool,
 }

@@ -17,7 +17,7 @@ use crate::congestion::{CongestionControl, Restart};
 use crate::path::{Member, Path, Totals};
 use crate::path_manager::Pair;
 use crate::settings::Config;
-use crate::{NEVER, Nanos, Tuple};
+use crate::{Codepoint, NEVER, Nanos, Tuple};
 
 /// kPersistentCongestionThreshold (RFC 9002 section 7.6.1).
 pub(super) const PERSISTENT: Nanos = 3;
@@ -50,7 +50,7 @@ pub struct PathState {
     window: Window,
     datagram_size: DatagramSize,
     /// Sends ECT(0).
-    ecn: bool,
+    ecn: Codepoint,
     traffic: Traffic,
 }
 
@@ -74,7 +74,11 @@ impl PathState {
             rtt: Rtt::default(),
             sampled_at: 0,
             probing: Probing::default(),
-            ecn: config.ecn || congestion.needs_ecn(),
+            ecn: match () {
+                () if congestion.low_latency() => Codepoint::Ect1,
+                () if config.ecn || congestion.needs_ecn() => Codepoint::Ect0,
+                () => Codepoint::NotEct,
+            },
             window: Window::new(congestion),
             datagram_size,
             traffic: Traffic::default(),
@@ -237,14 +241,19 @@ impl PathState {
         &mut self.datagram_size
     }
 
-    /// Packets are sent with ECT(0).
+    /// Packets are sent as ECN-capable.
     pub(super) fn ecn(&self) -> bool {
+        self.ecn != Codepoint::NotEct
+    }
+
+    /// The ECN field of packets.
+    pub(super) fn codepoint(&self) -> Codepoint {
         self.ecn
     }
 
     /// The path, or the peer, does not tell of ECN.
     pub(super) fn give_up_ecn(&mut self) {
-        self.ecn = false;
+        self.ecn = Codepoint::NotEct;
     }
 
     pub fn totals(&self) -> &Totals {

@@ -13,8 +13,8 @@ use super::datagram_size::LEAST_DATAGRAM;
 use super::handshake::HandshakeError;
 use super::moving;
 use super::note::Discard;
-use super::received::Codepoint;
 use super::streams::{Fault, Part};
+use crate::Codepoint;
 use crate::{CloseReason, EventKind, Tuple};
 
 /// A packet of a datagram.

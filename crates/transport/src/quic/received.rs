@@ -4,7 +4,7 @@ use polypath_wire::quic::Ack;
 
 use super::ack_frequency::Policy;
 use crate::ranges::RangeSet;
-use crate::{MICROSECOND, NEVER, Nanos};
+use crate::{Codepoint, MICROSECOND, NEVER, Nanos};
 
 /// Ranges in one frame; the oldest are left out (RFC 9000 section 13.2.3).
 const MOST_RANGES: usize = 64;
@@ -56,16 +56,6 @@ impl Default for Received {
             before: Codepoint::NotEct,
         }
     }
-}
-
-/// The ECN field of a packet that arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Codepoint {
-    #[default]
-    NotEct,
-    Ect0,
-    Ect1,
-    Ce,
 }
 
 impl Received {

@@ -9,7 +9,7 @@ use super::loss::Sent;
 use super::path::Space;
 use super::window::{Lost, News, Sum};
 use crate::path::CaState;
-use crate::{EventKind, MICROSECOND, NEVER, Nanos};
+use crate::{Codepoint, EventKind, MICROSECOND, NEVER, Nanos};
 
 impl Connection {
     /// The number space of a level; of the application level that of a path.
@@ -318,8 +318,13 @@ impl Connection {
         // An acknowledgement that was overtaken has lower ones.
         *counts = std::array::from_fn(|at| known[at].max(reported[at]));
         let sent = acked.iter().filter(|packet| packet.ecn).count() as u64;
-        let told = (reported[0] + reported[2]).saturating_sub(known[0] + known[2]);
-        if newest && (told < sent || reported[1] > 0) {
+        // The counts of ECT(0) and of ECT(1).
+        let (own, other) = match self.paths[path].codepoint() {
+            Codepoint::Ect1 => (1, 0),
+            _ => (0, 1),
+        };
+        let told = (reported[own] + reported[2]).saturating_sub(known[own] + known[2]);
+        if newest && (told < sent || reported[other] > 0) {
             self.paths[path].give_up_ecn();
         }
         let marked = reported[2].saturating_sub(known[2]) as u32;

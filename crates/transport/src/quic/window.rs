@@ -15,7 +15,7 @@ const PACING: (u64, u64) = (5, 4);
 /// What packets that were acknowledged together come to.
 pub(super) struct Sum {
     pub eliciting: bool,
-    /// Some were sent with ECT(0).
+    /// Some were sent as ECN-capable.
     pub ecn: bool,
     /// Packets that the peer reports as marked besides those that it had reported.
     pub marked: u32,
@@ -88,8 +88,8 @@ impl Window {
     pub fn new(congestion: Box<dyn CongestionControl>) -> Self {
         Self {
             paces: congestion.paces(),
+            pacer: Pacer::new(congestion.low_latency()),
             congestion,
-            pacer: Pacer::default(),
             rate: DeliveryRate::default(),
             recovery_since: None,
             held: false,
@@ -110,7 +110,7 @@ impl Window {
     pub fn restart(&mut self, congestion: Box<dyn CongestionControl>, now: Nanos) {
         self.set_congestion(congestion);
         self.rate = DeliveryRate::default();
-        self.pacer = Pacer::default();
+        self.pacer = Pacer::new(self.congestion.low_latency());
         self.recovery_since = Some(now);
     }
 

@@ -195,6 +195,9 @@ settings! {
         window_scaling: bool as Boolean.only(TCP) = true,
         /// Explicit congestion notification (RFC 3168).
         ecn: bool as Boolean = false,
+        /// Accurate ECN feedback (RFC 9768), which goes back to `ecn` where the peer does not have it.
+        #[serde(default)]
+        accurate_ecn: bool as Boolean.only(TCP) = false,
         /// Ask for DSS checksums (RFC 8684 section 3.3).
         checksum: bool as Boolean.only(TCP) = false,
         /// Nagle's algorithm (RFC 896); off is TCP_NODELAY.

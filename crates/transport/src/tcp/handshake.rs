@@ -6,9 +6,9 @@ use polypath_wire::tcp::{Flags, Segment};
 
 use super::recovery::Recovery;
 use super::sender::Sent;
-use super::{SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION, age, timestamp};
+use super::{SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION, age, ecn, timestamp};
+use crate::Codepoint;
 use crate::Mib;
-use crate::congestion;
 use crate::linux::send_memory;
 use crate::seq::{unwrap, wrap};
 use crate::tcp::context::{Context, Options};
@@ -33,9 +33,14 @@ impl Socket {
     }
 
     /// Takes the peer's SYN and answers it.
-    pub(crate) fn accept(&mut self, cx: &mut Context<impl Options>, syn: &Segment) {
+    pub(crate) fn accept(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        syn: &Segment,
+        field: Codepoint,
+    ) {
         self.state = State::SynReceived;
-        self.negotiated.ecn &= syn.flags.contains(Flags::ECE | Flags::CWR);
+        ecn::on_syn(self, syn.flags, field);
         self.take_syn(cx, syn);
         self.next = 1;
         self.sent.push_back(Sent::syn(cx.shared.now));
@@ -92,13 +97,7 @@ impl Socket {
             segment.flags |= Flags::ACK;
             segment.ack = wrap(self.irs, 1);
         }
-        if self.negotiated.ecn && !again {
-            segment.flags |= if answer {
-                Flags::ECE
-            } else {
-                Flags::ECE | Flags::CWR
-            };
-        }
+        segment.flags |= ecn::offer(self, answer, again.then_some(self.syn_repeats));
         if self.negotiated.timestamps {
             segment.timestamps = Some((timestamp(cx.shared.now), self.timestamp_recent));
         }
@@ -127,12 +126,16 @@ impl Socket {
     }
 
     /// Handles the SYN/ACK. True: the handshake is done on this side.
-    pub(crate) fn on_syn_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) -> bool {
+    pub(crate) fn on_syn_ack(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        segment: &Segment,
+        field: Codepoint,
+    ) -> bool {
         if unwrap(self.iss, segment.ack, 0) != 1 {
             return false;
         }
-        self.negotiated.ecn &=
-            segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
+        ecn::on_syn_ack(self, segment.flags, field);
         self.take_syn(cx, segment);
         self.handshake_done(cx, segment, true);
         true
@@ -152,6 +155,7 @@ impl Socket {
         {
             return false;
         }
+        ecn::on_third_ack(self, segment);
         self.handshake_done(cx, segment, timed);
         let window = u64::from(segment.window) << self.negotiated.send_shift;
         self.window.begin(1 + window, window);
@@ -190,11 +194,8 @@ impl Socket {
         if self.search.is_some() {
             self.open_search(&cx.shared.config, cx.shared.now);
         }
+        ecn::settle(self);
         self.publish(&mut cx.path);
-        if self.negotiated.echoes_each && !self.negotiated.ecn {
-            self.negotiated.echoes_each = false;
-            self.congestion = congestion::fallback();
-        }
         self.congestion.on_established(&mut cx.path);
     }
 }

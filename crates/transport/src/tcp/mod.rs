@@ -6,6 +6,7 @@
 pub(crate) mod context;
 mod cork;
 mod delayed_ack;
+mod ecn;
 mod flight;
 mod group;
 mod half_open;
@@ -43,6 +44,7 @@ use crate::tcp::context::{Context, Options, Shared};
 use crate::{MILLISECOND, Mib, NEVER, Nanos, Purpose};
 
 use delayed_ack::AckPolicy;
+use ecn::Ecn;
 pub(crate) use group::Front;
 pub(crate) use half_open::HalfOpen;
 use holes::Holes;
@@ -112,6 +114,8 @@ pub(crate) struct Negotiated {
     pub ecn: bool,
     /// The mark of each packet is echoed, and every segment is sent as ECN-capable transport, since this end's controller needs it.
     pub echoes_each: bool,
+    /// Segments are sent as ECT(1), for the same reason.
+    pub low_latency: bool,
     /// Shift of the windows that the peer sends and of ours.
     pub send_shift: u8,
     pub receive_shift: u8,
@@ -176,8 +180,7 @@ pub struct Socket {
     /// The search for the path's MTU, where it is asked for, or what the path takes where its route was replaced.
     search: Option<Box<MtuDiscovery>>,
     usage: WindowUsage,
-    /// The next new data tells of a reduction (CWR).
-    ecn_cwr_due: bool,
+    ecn: Ecn,
 
     // Receiving.
     irs: u32,
@@ -188,7 +191,6 @@ pub struct Socket {
     timestamp_recent: u32,
     /// The window as upstream Linux keeps it for each socket.
     pub(crate) receive_window: Option<Box<SocketWindow>>,
-    ecn_echo: bool,
     ack: AckPolicy,
     timers: Timers,
 }
@@ -259,8 +261,9 @@ impl Socket {
         if congestion.draws() {
             congestion.seed(iss.into());
         }
-        let paced = congestion.paces().then(Box::default);
+        let paced = (congestion.paces()).then(|| Box::new(Paced::new(congestion.low_latency())));
         let echoes_each = congestion.needs_ecn();
+        let low_latency = congestion.low_latency();
         let upstream = config.multipath && config.profile.buffers_by_subflow();
         let limits = config.send_buffer;
         Self {
@@ -270,8 +273,9 @@ impl Socket {
             negotiated: Negotiated {
                 sack: config.sack,
                 timestamps: config.timestamps,
-                ecn: config.ecn || echoes_each,
+                ecn: config.ecn || config.accurate_ecn || echoes_each || low_latency,
                 echoes_each,
+                low_latency,
                 send_shift: 0,
                 receive_shift: 0,
             },
@@ -308,7 +312,7 @@ impl Socket {
             congestion,
             paced,
             usage: WindowUsage::default(),
-            ecn_cwr_due: false,
+            ecn: Ecn::new(config.accurate_ecn || low_latency),
             irs: 0,
             received: 0,
             holes: None,
@@ -318,7 +322,6 @@ impl Socket {
                 let share = config.profile.window_share();
                 Box::new(SocketWindow::new(config.receive_buffer.default, share))
             }),
-            ecn_echo: false,
             ack: AckPolicy::default(),
             timers: Timers::default(),
         }
@@ -367,8 +370,8 @@ impl Socket {
         if self.negotiated.timestamps {
             segment.timestamps = Some((timestamp(now), self.timestamp_recent));
         }
-        if self.ecn_echo {
-            segment.flags |= Flags::ECE;
+        if self.ecn.tells {
+            self.ecn.tell(&mut segment.flags);
         }
         segment
     }

@@ -17,6 +17,14 @@ pub(super) struct Paced {
 }
 
 impl Paced {
+    /// `short`: in short bursts.
+    pub fn new(short: bool) -> Self {
+        Self {
+            pacer: Pacer::new(short),
+            ..Self::default()
+        }
+    }
+
     /// What was sent from `seq` on was not.
     pub fn take_back(&mut self, seq: u64) {
         self.rate.forget(seq);

@@ -5,11 +5,11 @@ use polypath_wire::tcp::{SackBlocks, Segment};
 use super::delayed_ack::QUICK_ACKS;
 use super::holes::{Held, Holes, MOST_BLOCKS};
 use super::timer::Idle;
-use super::{Socket, State};
+use super::{Socket, State, ecn};
 use crate::linux::receive_window::SocketWindow;
 use crate::seq::{unwrap, wrap};
 use crate::tcp::context::{Context, Options, Shared};
-use crate::{Mib, NEVER, Purpose};
+use crate::{Codepoint, Mib, Purpose};
 
 /// Ranges that a receiver expects to have at a time; about others it tells at once (Linux `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_RANGES: usize = 2;
@@ -371,65 +371,31 @@ impl Socket {
         self.ack.immediately();
     }
 
-    /// Reads the ECN field of an arriving packet (RFC 3168 section 6.1.3).
+    /// Reads the ECN field of an arriving packet.
     pub(crate) fn on_ecn(
         &mut self,
         cx: &mut Context<impl Options>,
-        congestion_experienced: bool,
+        field: Codepoint,
         segment: &Segment,
     ) {
-        if !self.negotiated.ecn {
-            return;
-        }
-        if self.negotiated.echoes_each {
-            return echo_each(self, cx, congestion_experienced, segment);
-        }
-        if segment.flags.contains(polypath_wire::tcp::Flags::CWR) {
-            self.ecn_echo = false;
-        }
-        if congestion_experienced && !self.came_before(segment) {
-            self.ecn_echo = true;
-            self.ack.immediately();
+        if self.negotiated.ecn {
+            ecn::on_field(self, cx, field, segment);
         }
     }
 
     /// All of its data came before (RFC 3168 section 6.1.5 has its mark ignored).
     #[cold]
-    fn came_before(&self, segment: &Segment) -> bool {
+    pub(super) fn came_before(&self, segment: &Segment) -> bool {
         let len = u64::from(segment.payload.len);
         len > 0 && self.position(segment) + len <= self.received
     }
 
-    /// Whether a segment is sent as ECN-capable transport: data, but not what is sent again (RFC 3168 sections 6.1.1, 6.1.2, 6.1.4 and 6.1.5); each
-    /// one where the controller needs ECN (Linux `tcp_ecn_send`, `tcp_ecn_send_syn`).
+    /// The ECN field of a segment that is sent.
     #[inline]
-    pub(crate) fn ecn_capable(&self, segment: &Segment, purpose: Purpose) -> bool {
-        self.negotiated.ecn
-            && (segment.payload.len > 0 && purpose.is_first() || self.negotiated.echoes_each)
-    }
-}
-
-/// The echo follows the mark of the last data (RFC 8257 section 3.2, Linux `dctcp_ece_ack_update`). Where that changes, an acknowledgement
-/// that was put off leaves first and tells of what came before; this segment is acknowledged at once, as is one with CWR
-/// (`tcp_ecn_accept_cwr`).
-#[inline(never)]
-fn echo_each(
-    socket: &mut Socket,
-    cx: &mut Context<impl Options>,
-    congestion_experienced: bool,
-    segment: &Segment,
-) {
-    if segment.payload.len == 0 || socket.came_before(segment) {
-        return;
-    }
-    if socket.ecn_echo != congestion_experienced {
-        if socket.ack.deadline() != NEVER {
-            socket.send_ack(cx);
+    pub(crate) fn ecn_field(&self, segment: &Segment, purpose: Purpose) -> Codepoint {
+        if !self.negotiated.ecn {
+            return Codepoint::NotEct;
         }
-        socket.ecn_echo = congestion_experienced;
-        socket.ack.immediately();
-    }
-    if segment.flags.contains(polypath_wire::tcp::Flags::CWR) {
-        socket.ack.immediately();
+        ecn::field(self, segment, purpose)
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::timer::Pending;
-use super::{FinState, Socket, State};
+use super::{FinState, Socket, State, ecn};
 use crate::congestion::Restart;
 use crate::linux::send_memory;
 use crate::path::{INFINITE_SSTHRESH, Path};
@@ -405,8 +405,7 @@ impl Socket {
     #[cold]
     fn tell_of_reduction(&mut self, segment: &mut Segment, sent: &Sent) {
         if sent.len > 0 && !sent.retransmitted() {
-            segment.flags |= Flags::CWR;
-            self.ecn_cwr_due = false;
+            self.ecn.tell_of_reduction(&mut segment.flags);
         }
     }
 
@@ -432,7 +431,7 @@ impl Socket {
         if sent.has(Sent::FIN) {
             segment.flags |= Flags::FIN;
         }
-        if self.ecn_cwr_due {
+        if self.ecn.cwr_due {
             self.tell_of_reduction(segment, sent);
         }
         segment.payload = Self::payload(sent.offset, sent.len);
@@ -675,7 +674,11 @@ impl Socket {
 
     /// Sends the third ACK of a handshake.
     pub(crate) fn send_third_ack<O: Options>(&mut self, cx: &mut Context<O>) {
-        self.send_bare(cx, |options, _, segment| options.add_to_third_ack(segment));
+        let answer = ecn::answer(self);
+        self.send_bare(cx, |options, _, segment| {
+            ecn::put(&mut segment.flags, answer);
+            options.add_to_third_ack(segment);
+        });
     }
 
     /// Sends an ACK without data or SACK, with the options that `add` gives it.

@@ -46,7 +46,7 @@ pub fn flags(rng: &mut Choices) -> Flags {
         4 => Flags::FIN | Flags::ACK,
         5..8 => Flags::ACK,
         8 => Flags::ACK | Flags::PSH,
-        _ => Flags::from_bits_retain(rng.random()),
+        _ => Flags::from_bits_truncate(rng.random()),
     }
 }
 

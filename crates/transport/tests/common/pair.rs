@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use polypath_transport::{
-    Arrival, CloseReason, Config, Connection, Event, EventKind, Mib, NEVER, Nanos, Purpose,
-    Segment, Tuple,
+    Arrival, CloseReason, Codepoint, Config, Connection, Event, EventKind, Mib, NEVER, Nanos,
+    Purpose, Segment, Tuple,
 };
 use polypath_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::Flags;
@@ -54,6 +54,7 @@ pub struct Packet {
     pub path: usize,
     pub segment: Segment,
     pub purpose: Purpose,
+    pub ecn: Codepoint,
     /// The hook let it through, unharmed.
     pub passed: bool,
 }
@@ -306,13 +307,18 @@ impl Pair {
                 .iter()
                 .map(|info| info.tuple)
                 .collect();
-            for transmit in sent {
+            let fields: Vec<_> = sent
+                .iter()
+                .map(|it| connection.ecn_field(it.subflow, &it.segment, it.purpose))
+                .collect();
+            for (transmit, field) in sent.into_iter().zip(fields) {
                 self.send(
                     side,
                     transmit.subflow,
                     tuples[transmit.subflow],
                     transmit.segment,
                     transmit.purpose,
+                    field,
                 );
             }
         }
@@ -325,6 +331,7 @@ impl Pair {
         tuple: Tuple,
         segment: Segment,
         purpose: Purpose,
+        ecn: Codepoint,
     ) {
         let of_client = match from {
             Side::Client => tuple.local.ip(),
@@ -344,6 +351,7 @@ impl Pair {
             path,
             segment,
             purpose,
+            ecn,
             passed: false,
         };
         let fate = (self.hook)(&mut packet);
@@ -356,7 +364,10 @@ impl Pair {
         self.log.push(packet.clone());
         let Some(at) = arrives else { return };
         let arrival = Arrival {
-            congestion_experienced: fate == Fate::Mark,
+            ecn: match fate {
+                Fate::Mark => Codepoint::Ce,
+                _ => packet.ecn,
+            },
             corrupted: fate == Fate::Corrupt,
             purpose: packet.purpose,
         };
@@ -386,6 +397,7 @@ impl Pair {
             path: 0,
             segment,
             purpose: Purpose::Data,
+            ecn: Codepoint::NotEct,
             passed: true,
         };
         self.arrive(packet, Arrival::default());
@@ -414,7 +426,10 @@ impl Pair {
             return;
         }
         let fresh_syn = packet.segment.flags & (Flags::SYN | Flags::ACK) == Flags::SYN;
-        if !(fresh_syn && side == Side::Server && self.take_syn(tuple, &packet.segment)) {
+        if !(fresh_syn
+            && side == Side::Server
+            && self.take_syn(tuple, &packet.segment, arrival.ecn))
+        {
             self.refuse(side, tuple, &packet.segment);
         }
     }
@@ -444,7 +459,7 @@ impl Pair {
         self.follow_up();
     }
 
-    fn take_syn(&mut self, tuple: Tuple, syn: &Segment) -> bool {
+    fn take_syn(&mut self, tuple: Tuple, syn: &Segment, ecn: Codepoint) -> bool {
         let now = self.now;
         let token = syn.mptcp().iter().find_map(|option| match option {
             MptcpOption::Join(MpJoin::Syn { token, .. }) => Some(*token),
@@ -454,12 +469,12 @@ impl Pair {
             (Some(token), Some(connection)) => {
                 connection.token() == Some(token)
                     && connection.accepts_joins()
-                    && matches!(connection.accept_join(tuple, syn, now), Ok(Some(_)))
+                    && matches!(connection.accept_join(tuple, (syn, ecn), now), Ok(Some(_)))
             }
             (None, none @ None) => {
                 let accept = host(&self.server.config, self.server.addresses.clone(), 0x5eed);
                 *none = Some(
-                    Connection::accept(accept, tuple, syn, now)
+                    Connection::accept(accept, tuple, (syn, ecn), now)
                         .expect("the configuration is valid"),
                 );
                 true
@@ -483,7 +498,14 @@ impl Pair {
             flags: 0,
             reason: ResetReason::MptcpSpecific as u8,
         }];
-        self.send(side, usize::MAX, tuple, reset, Purpose::Control);
+        self.send(
+            side,
+            usize::MAX,
+            tuple,
+            reset,
+            Purpose::Control,
+            Codepoint::NotEct,
+        );
     }
 
     /// A deadline that has passed may be an early one: asked to handle it, the connection names the true one.

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use polypath_transport::{
-    Arrival, Config, Connection, Event, EventKind, Manner, Mib, Nanos, Purpose, Segment,
+    Arrival, Codepoint, Config, Connection, Event, EventKind, Manner, Mib, Nanos, Purpose, Segment,
 };
 use polypath_wire::mptcp::{DataAck, Dsn, Dss, Mapping, MpCapable, MptcpOption};
 use polypath_wire::tcp::{Flags, Payload};
@@ -85,9 +85,13 @@ impl Script {
     /// The same for a SYN that the test has written itself.
     pub fn answering(config: &Config, peer: Peer, syn: &Segment) -> Self {
         let tuple = reversed(first_tuple());
-        let connection =
-            Connection::accept(host(config, vec![server_address(0)], 77), tuple, syn, 0)
-                .expect("the configuration is valid");
+        let connection = Connection::accept(
+            host(config, vec![server_address(0)], 77),
+            tuple,
+            (syn, Codepoint::NotEct),
+            0,
+        )
+        .expect("the configuration is valid");
         Self::new(connection, peer)
     }
 

@@ -5,7 +5,8 @@
 //! | `rounds` | one path and two, round by round: slow start, losses, recovery, avoidance, timeouts; what a loss leaves, how much a round trip adds |
 //! | `fixed_points` | the rates at which random losses hold each controller, against Reno's on the same path |
 //! | `delay` | controllers that look at the RTT, on a path with a rate and a queue |
-//! | `westwood`, `htcp`, `illinois`, `cdg`, `dctcp` | these, with figures worked out from the kernel's files |
+//! | `westwood`, `htcp`, `illinois`, `cdg`, `dctcp`, `prague` | these, with figures worked out from the kernel's files |
+//! | `abe` | what a mark leaves, against a loss (RFC 8511) |
 //! | `bbr` | BBR, which needs endpoints and a link: its states, its queue, its rate |
 //!
 //! The tables are snapshots: a change of behaviour shows as a difference to be reviewed.
@@ -14,6 +15,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod abe;
 mod bbr;
 mod cdg;
 mod dctcp;
@@ -22,5 +24,6 @@ mod fixed_points;
 mod htcp;
 mod illinois;
 mod lab;
+mod prague;
 mod rounds;
 mod westwood;

@@ -8,7 +8,7 @@
 //! | a subflow whose FINs are through is no subflow to send on | `a_subflow_that_both_sides_closed_holds_nothing_up` |
 //! | subflows without proof of the keys are kept up to a limit | `joins_without_proof_are_refused_beyond_a_limit` |
 
-use polypath_transport::Segment;
+use polypath_transport::{Codepoint, Segment};
 use polypath_wire::mptcp::{Dsn, MpJoin, MptcpOption};
 use polypath_wire::tcp::{Flags, Payload};
 
@@ -107,7 +107,9 @@ fn joins_without_proof_are_refused_beyond_a_limit() {
         let mut tuple = reversed(first_tuple());
         tuple.remote.set_port(port);
         let now = script.now;
-        let joined = script.connection.accept_join(tuple, &syn, now);
+        let joined = script
+            .connection
+            .accept_join(tuple, (&syn, Codepoint::NotEct), now);
         taken += usize::from(joined.expect("algorithms exist").is_some());
     }
     assert_eq!(taken, 256);

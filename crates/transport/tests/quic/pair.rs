@@ -242,14 +242,10 @@ impl Pair {
         *free_at = (*free_at).max(self.now) + (bytes * 8 * SECOND).checked_div(rate).unwrap_or(0);
         let mut at = *free_at + one_way;
         let bytes = self.seal(from, &transmit);
-        let mut ecn = if transmit.ecn {
-            Codepoint::Ect0
-        } else {
-            Codepoint::NotEct
-        };
+        let mut ecn = transmit.ecn;
         match fate {
             Fate::Late(more) => at += more,
-            Fate::Marked if transmit.ecn => ecn = Codepoint::Ce,
+            Fate::Marked if transmit.ecn != Codepoint::NotEct => ecn = Codepoint::Ce,
             Fate::Cleared => ecn = Codepoint::NotEct,
             _ => {}
         }
@@ -449,7 +445,7 @@ impl Pair {
             len: datagram.len(),
             datagram,
             purpose: Purpose::Control,
-            ecn: false,
+            ecn: Codepoint::NotEct,
             steady: true,
         };
         self.put_on_link(Side::Server, transmit);

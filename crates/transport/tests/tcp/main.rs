@@ -20,6 +20,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod accurate_ecn;
 mod blind;
 mod closing;
 mod half_open;

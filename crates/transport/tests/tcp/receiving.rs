@@ -13,7 +13,7 @@
 //! | RFC 3168 sections 6.1.3 and 6.1.5 | `marks_are_echoed_until_cwr`, `a_mark_on_a_duplicate_is_not_echoed` |
 //! | RFC 9293 section 3.1 | `a_wrong_checksum_changes_nothing`, `an_acknowledgement_of_the_future_is_answered_and_ignored` |
 
-use polypath_transport::{Arrival, Buffer, Config, Mib, Profile};
+use polypath_transport::{Arrival, Buffer, Codepoint, Config, Mib, Profile};
 use polypath_wire::tcp::Flags;
 
 use crate::common::script::{Peer, Script, Sent};
@@ -340,7 +340,7 @@ fn marks_are_echoed_until_cwr() {
     };
     let mut script = Script::accepted(&Config { ecn: true, ..tcp() }, peer, 20 * MS);
     let marked = Arrival {
-        congestion_experienced: true,
+        ecn: Codepoint::Ce,
         ..Arrival::default()
     };
     script.inject_with(script.data(at(0), LEN, 1), marked);
@@ -436,7 +436,7 @@ fn a_mark_on_a_duplicate_is_not_echoed() {
     script.inject(script.data(at(0), LEN, 1));
     script.expect_ack(at(1));
     let marked = Arrival {
-        congestion_experienced: true,
+        ecn: Codepoint::Ce,
         ..Arrival::default()
     };
     script.inject_with(script.data(at(0), LEN, 1), marked);

@@ -87,7 +87,7 @@ fn fields(header: &[u8], payload_len: u32) -> Segment {
         seq: u32_at(header, 4),
         ack: u32_at(header, 8),
         window: u16_at(header, 14),
-        flags: Flags::from_bits_retain(header[13]),
+        flags: Flags::from_bits_retain(u16_at(header, 12) & Flags::all().bits()),
         payload: Payload {
             offset: 0,
             len: payload_len,
@@ -134,7 +134,9 @@ pub fn emit(
     out.extend(dst_port.to_be_bytes());
     out.extend(segment.seq.to_be_bytes());
     out.extend(segment.ack.to_be_bytes());
-    out.extend([(header_len as u8 / 4) << 4, segment.flags.bits()]);
+    let offset_and_flags =
+        (header_len as u16 / 4) << 12 | segment.flags.bits() & Flags::all().bits();
+    out.extend(offset_and_flags.to_be_bytes());
     out.extend(segment.window.to_be_bytes());
     out.extend([0; 4]);
     options::emit(segment, out);

@@ -8,9 +8,9 @@ use super::{MAX_OPTIONS_LEN, options_len};
 use crate::mptcp::{Dss, MptcpOption};
 
 bitflags::bitflags! {
-    /// The control bits of the TCP header (RFC 9293 section 3.1).
+    /// The control bits of the TCP header (RFC 9293 section 3.1), AE included.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    pub struct Flags: u8 {
+    pub struct Flags: u16 {
         const FIN = 0x01;
         const SYN = 0x02;
         const RST = 0x04;
@@ -19,6 +19,8 @@ bitflags::bitflags! {
         const URG = 0x20;
         const ECE = 0x40;
         const CWR = 0x80;
+        /// Accurate ECN (RFC 9768 section 3.1); with CWR and ECE the ACE field.
+        const AE = 0x100;
     }
 }
 

@@ -148,7 +148,7 @@ fn rare() -> impl Strategy<Value = RareOptions> {
 /// A segment of any options, however many, without payload.
 pub fn crowded_segment() -> impl Strategy<Value = Segment> {
     (
-        any::<(u32, u32, u16, u8)>(),
+        any::<(u32, u32, u16, u16)>(),
         of(any::<(u32, u32)>()),
         prop_oneof![Just(SackBlocks::default()), sack()],
         of(dss()),
@@ -159,7 +159,7 @@ pub fn crowded_segment() -> impl Strategy<Value = Segment> {
                 seq,
                 ack,
                 window,
-                flags: Flags::from_bits_retain(flags),
+                flags: Flags::from_bits_truncate(flags),
                 timestamps,
                 sack,
                 dss,

@@ -78,8 +78,8 @@ _REFUSED: Final[Mapping[str, str]] = {
 }
 
 CONGESTION: Final[Mapping[str, _Name]] = {
-    "reno": _only("reno"),
-    "cubic": _only("cubic", hystart=True, fast_convergence=True),
+    "reno": _only("reno", abe=False, hystart_plus=False),
+    "cubic": _only("cubic", hystart=True, fast_convergence=True, abe=False, hystart_plus=False),
     "bbr": _only("bbr"),
     "vegas": _only("vegas", alpha=2, beta=4, gamma=1),
     "scalable": _only("scalable", variant="linux", a=0.01, b=0.125),

@@ -38,6 +38,9 @@ _SELDOM: Final[Mapping[str, tuple[str, Callable[[Any], int]]]] = {
     "add_addr_v6_port_drop_ts": ("add_addr_v6_port_drop_ts", int),
 }
 
+#: The value of net.ipv4.tcp_ecn for accurate feedback, and classic ECN where the peer lacks that.
+_ACCURATE_ECN: Final = 3
+
 #: What the rest of the transport's settings becomes here, of a route, an interface or a socket.
 _KNOWN: Final = frozenset(
     {
@@ -48,6 +51,7 @@ _KNOWN: Final = frozenset(
         "timestamps",
         "window_scaling",
         "ecn",
+        "accurate_ecn",
         "checksum",
         "nagle",
         "cork",
@@ -116,7 +120,7 @@ class Kernel:
             "ipv4/tcp_sack": int(stack["sack"]),
             "ipv4/tcp_timestamps": int(stack["timestamps"]),
             "ipv4/tcp_window_scaling": int(stack["window_scaling"]),
-            "ipv4/tcp_ecn": int(stack["ecn"]),
+            "ipv4/tcp_ecn": _ACCURATE_ECN if stack.get("accurate_ecn") else int(stack["ecn"]),
             "ipv4/tcp_rto_min_us": stack["rto_min_ns"] // 1000,
             "ipv4/tcp_mtu_probing": _MTU_PROBING[stack.get("mtu_probing") or "off"],
             "ipv4/tcp_no_metrics_save": 1,

@@ -76,9 +76,9 @@ def of_host(network: Network, kernel: Kernel, node: int) -> Paths:
     choice = network.nodes[node]["stack"]["path_manager"]
     name, parameters = choice["name"], choice.get("parameters") or {}
     algorithms.refuse(name)
-    if name not in _MANAGERS:
-        raise algorithms.lacks("path-manager", name, _MANAGERS)
-    return _MANAGERS[name](network, kernel, node, parameters)
+    if name not in MANAGERS:
+        raise algorithms.lacks("path-manager", name, MANAGERS)
+    return MANAGERS[name](network, kernel, node, parameters)
 
 
 def _endpoints(network: Network, kernel: Kernel, node: int, flags: tuple[str, ...]) -> Paths:
@@ -240,7 +240,7 @@ def _userspace(network: Network, kernel: Kernel, node: int, subflows: int, mesh:
     return Paths(kernel.most_subflows, userspace=f"subflows={subflows} mesh={int(mesh)} own={own}")
 
 
-_MANAGERS: Final[Mapping[str, Callable[[Network, Kernel, int, Mapping[str, Any]], Paths]]] = {
+MANAGERS: Final[Mapping[str, Callable[[Network, Kernel, int, Mapping[str, Any]], Paths]]] = {
     "default": _passive,
     "fullmesh": _fullmesh,
     "ndiffports": _ndiffports,

@@ -25,6 +25,8 @@ _MOST_BYTES = 2**32 - 1
 _GAIN, _MAX_GAIN = 16, 32
 #: The most packets of a flow in sfq (net/sched/sch_sfq.c, SFQ_MAX_DEPTH).
 _SFQ_DEPTH = 127
+#: Queues of links that tc sets up here.
+QUEUES = ("drop-tail", "codel", "pie", "drr", "fq-codel", "fq-pie")
 #: The usual largest packet, header included: a bucket of tokens that holds less passes none of them.
 PACKET = 1500 + ETHERNET
 
@@ -176,18 +178,36 @@ def _queue_of_tbf(channel: Channel) -> str:
             return _drr(queue)
         case "fq-codel":
             return _fq_codel(queue)
+        case "fq-pie":
+            return _fq_pie(queue)
+        case "dualpi2":
+            raise EngineError("the tc of iproute2 6.1 cannot set up queue 'dualpi2' (--engine sim has)")
         case kind:
-            raise EngineError(f"Linux has no queue '{kind}'; it has drop-tail, codel, pie, drr and fq-codel")
+            *first, last = QUEUES
+            raise EngineError(f"Linux has no queue '{kind}'; it has {', '.join(first)} and {last}")
 
 
 def _pie(queue: Mapping[str, Any]) -> str:
+    return f"pie limit {queue['limit']} {_control_of_pie(queue)}"
+
+
+def _control_of_pie(queue: Mapping[str, Any]) -> str:
     gains = [queue[name] * _GAIN for name in ("alpha", "beta")]
     if any(gain != int(gain) or gain > _MAX_GAIN for gain in gains):
-        raise EngineError(f"Linux takes pie's alpha and beta in sixteenths up to {_MAX_GAIN // _GAIN}")
+        raise EngineError(f"Linux takes {queue['kind']}'s alpha and beta in sixteenths up to {_MAX_GAIN // _GAIN}")
     ecn = "ecn" if queue["ecn"] else "noecn"
     times = " ".join(f"{name} {queue[f'{name}_ns'] / 1e3}us" for name in ("target", "tupdate"))
     alpha, beta = map(int, gains)
-    return f"pie limit {queue['limit']} {times} alpha {alpha} beta {beta} {ecn}"
+    return f"{times} alpha {alpha} beta {beta} {ecn}"
+
+
+def _fq_pie(queue: Mapping[str, Any]) -> str:
+    """The probability up to which it marks is a whole number of percent there."""
+    percent = queue["ecn_prob"] * 100
+    if abs(percent - round(percent)) > 1e-9:
+        raise EngineError("Linux takes fq-pie's ecn_prob in whole percent")
+    size = f"flows {queue['flows']} quantum {queue['quantum_bytes']} ecn_prob {round(percent)}"
+    return f"fq_pie limit {queue['limit']} {size} {_control_of_pie(queue)}"
 
 
 def _drr(queue: Mapping[str, Any]) -> str:

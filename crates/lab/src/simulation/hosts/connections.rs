@@ -1,6 +1,6 @@
 //! Connections in the run: how they begin, and where their packets and events go.
 
-use polypath_net::{Ecn, InterfaceId, Packet, Parcel, random};
+use polypath_net::{InterfaceId, Packet, Parcel, random};
 use polypath_transport::{
     Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Segment, Transmit, Tuple,
 };
@@ -9,7 +9,7 @@ use polypath_wire::tcp::header_len;
 use crate::application::{Frames, Io, Side};
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
-use crate::flow::{Body, Content, End, ip_header_len};
+use crate::flow::{Body, Content, End, codepoint, ecn, ip_header_len};
 use crate::record::sampled;
 use crate::stream_offsets::Origins;
 
@@ -171,7 +171,7 @@ impl Hosts {
             && let Some(End::Subflow { endpoint, subflow }) = world.net.flow(packet.flow).receiver
         {
             let arrival = Arrival {
-                congestion_experienced: packet.ecn == Ecn::Ce,
+                ecn: codepoint(packet.ecn),
                 corrupted: packet.corrupted,
                 purpose: packet.body.purpose,
             };
@@ -235,7 +235,7 @@ impl Hosts {
                     None => self.find_receiver(world, flow, &packet, interface),
                 };
                 let arrival = Arrival {
-                    congestion_experienced: packet.ecn == Ecn::Ce,
+                    ecn: codepoint(packet.ecn),
                     corrupted: packet.corrupted,
                     purpose: packet.body.purpose,
                 };
@@ -513,8 +513,7 @@ fn put_on_route(
     transmit: &mut Transmit,
 ) -> bool {
     let (segment, purpose) = (&transmit.segment, transmit.purpose);
-    let capable = connection.ecn_capable(transmit.subflow, segment, purpose);
-    let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
+    let ecn = ecn(connection.ecn_field(transmit.subflow, segment, purpose));
     let state = world.net.flow_mut(flow);
     let route = state.route;
     if route.is_none() && !state.here {

@@ -2,13 +2,13 @@
 //!
 //! They have no route of their own, so other flows pass without a check.
 
-use polypath_net::{DropReason, Ecn};
+use polypath_net::DropReason;
 use polypath_transport::{Nanos, Transmit};
 use polypath_wire::tcp::header_len;
 
 use super::Hosts;
 use crate::endpoint::Held;
-use crate::flow::{Body, Content, ip_header_len};
+use crate::flow::{Body, Content, ecn, ip_header_len};
 use crate::simulation::world::World;
 
 impl Hosts {
@@ -66,8 +66,8 @@ impl Hosts {
         let len = ip_header_len(state.source) + header_len(&segment) as u32 + segment.payload.len;
         let seq = segment.seq;
         let connection = self.endpoints[index].tcp();
-        let capable = connection.is_some_and(|it| it.ecn_capable(subflow, &segment, purpose));
-        let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
+        let field = connection.map(|it| it.ecn_field(subflow, &segment, purpose));
+        let ecn = ecn(field.unwrap_or_default());
         let body = Body {
             identification,
             altered: false,

@@ -10,7 +10,7 @@
 use std::net::IpAddr;
 
 use polypath_net::{InterfaceId, Packet};
-use polypath_transport::{Arrival, Connection, Segment, Tuple};
+use polypath_transport::{Arrival, Codepoint, Connection, Segment, Tuple};
 use polypath_wire::mptcp::{MpJoin, MptcpOption};
 use polypath_wire::tcp::Flags;
 
@@ -20,7 +20,7 @@ use super::extra::Extra;
 use super::refusal::Refusal;
 use crate::alarm::Alarm;
 use crate::carrier::Carrier;
-use crate::flow::{Body, Content, End, Flow};
+use crate::flow::{Body, Content, End, Flow, codepoint};
 use crate::simulation::world::Owner;
 use crate::simulation::world::World;
 
@@ -32,6 +32,7 @@ struct Opening<'a> {
     /// The endpoint and the subflow that sent it.
     peer: (usize, u32),
     syn: &'a Segment,
+    ecn: Codepoint,
     /// Where the answer's sequence numbers begin, if not at random.
     isn: Option<u32>,
 }
@@ -101,6 +102,7 @@ impl Hosts {
             },
             peer: (endpoint as usize, subflow),
             syn: segment,
+            ecn: codepoint(packet.ecn),
             isn,
         };
         let token = segment.mptcp().iter().find_map(|option| match option {
@@ -182,7 +184,9 @@ impl Hosts {
         let Some(connection) = connection.filter(|connection| connection.accepts_joins()) else {
             return self.refuse(world, opening.flow, opening.syn, Refusal::FellBack);
         };
-        let Ok(Some(subflow)) = connection.accept_join(opening.tuple, opening.syn, now) else {
+        let Ok(Some(subflow)) =
+            connection.accept_join(opening.tuple, (opening.syn, opening.ecn), now)
+        else {
             return;
         };
         self.endpoints[index].numbers.push(opening.peer.1);
@@ -243,7 +247,7 @@ impl Hosts {
         let now = world.net.now();
         self.make(stream, index, |mut host| {
             host.isn = opening.isn;
-            Connection::accept(host, opening.tuple, opening.syn, now)
+            Connection::accept(host, opening.tuple, (opening.syn, opening.ecn), now)
         })
     }
 

@@ -2,14 +2,16 @@
 
 use polypath_net::{Ecn, Packet, random};
 use polypath_transport::quic::bytes::first_destination;
-use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, Transmit, answer_bytes};
+use polypath_transport::quic::{Connection, Greeting, Listener, Transmit, answer_bytes};
 use polypath_transport::{Purpose, Tuple};
 use polypath_wire::quic::Datagram;
 
 use super::Hosts;
 use super::connections::{Came, Stream, call_session};
 use crate::carrier::Carrier;
-use crate::flow::{Body, Content, DATAGRAM_HEADER, End, Sealed, ip_header_len};
+use crate::flow::{
+    Body, Content, DATAGRAM_HEADER, End, Sealed, codepoint, ecn as network_ecn, ip_header_len,
+};
 use crate::names::Names;
 use crate::other_stack::Departure;
 use crate::qlog::Owner;
@@ -144,12 +146,7 @@ impl Hosts {
             return;
         };
         let now = world.net.now();
-        let ecn = match packet.ecn {
-            Ecn::NotEct => Codepoint::NotEct,
-            Ecn::Ect0 => Codepoint::Ect0,
-            Ecn::Ect1 => Codepoint::Ect1,
-            Ecn::Ce => Codepoint::Ce,
-        };
+        let ecn = codepoint(packet.ecn);
         if let Some(Carrier::Quic(connection)) = &mut self.endpoints[index].connection {
             connection.receive(tuple, sealed, len, ecn, packet.body.purpose, now);
             if world.qlogs().active()
@@ -325,7 +322,7 @@ impl Hosts {
                 Some(&flow) if steady => flow,
                 _ => self.quic_flow(world, index, path, *tuple),
             };
-            let ecn = if ecn { Ecn::Ect0 } else { Ecn::NotEct };
+            let ecn = network_ecn(ecn);
             let datagram = (!real).then_some(datagram);
             world.send_quic(flow, len, ecn, purpose, Sealed { datagram, bytes });
         }
@@ -357,11 +354,7 @@ impl Hosts {
                 ecn,
             } = departure;
             let flow = self.quic_flow(world, index, lane, tuple);
-            let ecn = if ecn == Codepoint::NotEct {
-                Ecn::NotEct
-            } else {
-                Ecn::Ect0
-            };
+            let ecn = network_ecn(ecn);
             let len = bytes.len() as u32;
             let datagram = None;
             let sealed = Sealed { datagram, bytes };

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
+use crate::Codepoint;
 use crate::accept::Accept;
 use crate::algorithms::Algorithms;
 use crate::congestion::{self, CongestionControl};
 use crate::host::{BlackHoles, Ports};
 use crate::path::{Member, Pacer, RateSample};
 use crate::quic::listener::{Greeting, Listener};
-use crate::quic::received::Codepoint;
 use crate::quic::window::LEAST_WINDOW;
 use crate::settings::Config;
 use crate::{MILLISECOND as MS, SECOND, Sessions, Tuple};

@@ -30,7 +30,7 @@ impl Socket {
         cx.path.cwnd = self.in_flight() + 1;
         cx.path.cwnd_count = 0;
         self.set_state(&mut cx.path, CaState::Loss);
-        self.ecn_cwr_due = self.negotiated.ecn;
+        self.ecn.cwr_due = self.negotiated.ecn;
         (self.recovery.end, self.recovery.recover) = (self.next, self.next);
         self.recovery.frto = self.negotiated.sack && (fresh || repeated) && !self.probes();
         self.recovery.new_first = false;

@@ -21,6 +21,7 @@ pub(super) use rack::Rack;
 use unrepaired::Unrepaired;
 
 use super::cork;
+use super::ecn;
 use super::sender::{Push, Sent};
 use super::{Reckoning, Socket, State};
 use crate::congestion::Ack;
@@ -181,8 +182,8 @@ pub(in crate::tcp) struct Delivery {
     /// The segment carries nothing but this acknowledgement, which says nothing new (RFC 5681 section 2).
     duplicate: bool,
     duplicate_sack: bool,
-    /// The segment reports a mark.
-    marked: bool,
+    /// Packets that the segment reports as marked; all of its own where it does not say how many.
+    marks: u32,
     /// The DSACK is about a tail loss probe.
     of_probe: bool,
     /// Something was SACKed; something never sent again, of before the episode, arrived (Linux `FLAG_ORIG_SACK_ACKED`).
@@ -289,7 +290,7 @@ impl Socket {
             }
         }
         let mut published = false;
-        if segment.flags.contains(Flags::ECE) && self.negotiated.ecn {
+        if self.negotiated.ecn && reports_marks(self, segment, &mut delivery) {
             self.conclude_marked(cx, &mut delivery, before);
         } else if self.concludes(&delivery) {
             published = self.conclude(cx, &mut delivery, before, false);
@@ -318,7 +319,6 @@ impl Socket {
         delivery: &mut Delivery,
         before: u64,
     ) {
-        delivery.marked = true;
         // RFC 4015 section 3.2, Linux `tcp_fastretrans_alert`: what a mark asks for is not undone, whatever the state.
         self.recovery.prior_ssthresh = 0;
         let first = cx.shared.config.profile.reduces_at_the_mark();
@@ -372,7 +372,7 @@ impl Socket {
         delivery: &mut Delivery,
         before: u64,
     ) {
-        let marked = delivery.marked;
+        let marked = delivery.marks > 0;
         self.conclude(cx, delivery, before, marked);
     }
 
@@ -394,7 +394,11 @@ impl Socket {
         let mut ack = Ack {
             now: cx.shared.now,
             packets: delivery.packets,
-            marked: if marked { delivery.packets } else { 0 },
+            marked: if marked {
+                delivery.marks.min(delivery.packets)
+            } else {
+                0
+            },
             rtt,
             cwnd_limited: limited,
             next_seq: self.next,
@@ -629,7 +633,7 @@ impl Socket {
             self.begin_reduction(&mut cx.path);
             self.reduce_flight(&mut cx.path, 0);
         }
-        if reducing || delivery.marked {
+        if reducing || delivery.marks > 0 {
             // RFC 4015 section 3.2: what a mark asked for is not undone.
             self.recovery.prior_ssthresh = 0;
         }
@@ -652,7 +656,7 @@ impl Socket {
         recovery.prr_out = 0;
         path.cwnd_count = 0;
         path.ssthresh = self.congestion.ssthresh(path);
-        self.ecn_cwr_due = self.negotiated.ecn;
+        self.ecn.cwr_due = self.negotiated.ecn;
     }
 
     /// Where a loss reduces what is in flight, so does the threshold that the controller took from the window; `delivered` is no longer in
@@ -810,4 +814,12 @@ fn reduce_at_the_mark(socket: &mut Socket, cx: &mut Context<impl Options>) {
     if cx.shared.config.profile.reduces_at_the_mark() {
         socket.on_congestion_experienced(&mut cx.path);
     }
+}
+
+/// The segment says how many packets arrived marked: whether any did.
+#[inline(never)]
+fn reports_marks(socket: &mut Socket, segment: &Segment, delivery: &mut Delivery) -> bool {
+    let news = delivery.packets > 0 || delivery.advanced;
+    delivery.marks = ecn::reported(socket, segment.flags, delivery.packets, news);
+    delivery.marks > 0
 }

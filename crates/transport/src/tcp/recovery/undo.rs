@@ -70,7 +70,7 @@ impl Socket {
             let prior = self.recovery.prior_cwnd;
             path.cwnd = self.congestion.undo(path, prior);
             path.ssthresh = path.ssthresh.max(self.recovery.prior_ssthresh);
-            self.ecn_cwr_due = false;
+            self.ecn.cwr_due = false;
         }
         self.recovery.undo_from = None;
         self.recovery.timeouts = 0;

@@ -211,6 +211,8 @@ class _Writer:
             "ends": [self._end(link["a"]), self._end(link["b"])],
             **both,
             **({"middlebox": boxes} if boxes else {}),
+            **({"price_per_gb": link["price_per_gb"]} if link.get("price_per_gb") is not None else {}),
+            **({"cap": units.SIZE.format(link["cap_bytes"])} if link.get("cap_bytes") is not None else {}),
             **{side: value for side, value in own.items() if value},
         }
 

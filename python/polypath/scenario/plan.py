@@ -159,6 +159,7 @@ class _Builder:
                     "b": self._end(link.ends[1]),
                     **self._directions(name, link),
                     **_middleboxes(link),
+                    **_contract(link),
                 }
                 for name, link in tables.link.items()
             ],
@@ -383,6 +384,12 @@ def _program(application: Application) -> dict[str, str]:
 
 def _middleboxes(link: Link) -> dict[str, Any]:
     return {"middleboxes": [resolved("middlebox", each) for each in link.middlebox]} if link.middlebox else {}
+
+
+def _contract(link: Link) -> dict[str, Any]:
+    """What its bytes cost and how many are included; a plan does not name what a link leaves out."""
+    terms = {"price_per_gb": link.price_per_gb, "cap_bytes": link.cap}
+    return {name: value for name, value in terms.items() if value is not None}
 
 
 def _stack(stack: Stack) -> dict[str, Any]:

@@ -40,6 +40,7 @@ NAMES = [
     "fat-tree-permutation",
     "fat-tree-subflows",
     "fat-tree-traffic",
+    "hybrid-overflow",
     "khalili-a",
     "khalili-c",
     "links-sweep",

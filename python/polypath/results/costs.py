@@ -1,7 +1,7 @@
 """The cost of a run: the bytes over links that have a price or a cap.
 
-A byte counts where a contract would count it: the IP packet, without what the link adds, in both directions, once the
-link has sent it. What the link's queue dropped is not paid for; what it sent and was lost on its way is.
+The bytes are those of IP packets, without what the link adds, in both directions. What the link's queue dropped is not
+paid for; what it sent and was lost on its way is.
 """
 
 from __future__ import annotations

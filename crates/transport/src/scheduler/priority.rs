@@ -1,9 +1,10 @@
 //! The path of highest priority as long as it is not congested.
 //!
 //! In clause 5.32.8 of 3GPP TS 23.501 an access is congested when a threshold is exceeded, or when the implementation finds so.
-//! Here a path is congested if data waits for it, its window full or its pacer closed, for some time. Without such a time the first
-//! burst that does not fit the window takes the next path ("cheapest pipe first"), although the path's capacity would do for the
-//! load: Amend, Rakocevic and Habermann measured this for video, and delay the access to the dear path.
+//! Here a path is congested if data waits for it, its window full or its pacer closed, for some time.
+//!
+//! Without such a time each burst that does not fit the window takes the next path ("cheapest pipe first"). The capacity of the first
+//! might do for the load. Amend, Rakocevic and Habermann measured this for video, and delay the access to the dear path.
 
 use polypath_settings::{Algorithm, algorithm};
 

@@ -1,10 +1,11 @@
-//! Thresholds on the round trip and the loss of a path (3GPP TS 23.501 clause 5.32.8, "Threshold Values"): a path that
-//! exceeds one counts as congested.
+//! Thresholds on the round trip and the loss of a path (3GPP TS 23.501 clause 5.32.8, "Threshold Values").
 //!
-//! The specification leaves open how an access is measured. Here the round trip is the smoothed one. A path without
-//! packets in flight has emptied its queues, so its last round trips say nothing, and it exceeds no threshold. The loss
-//! is that of OLIA (Khalili et al., CoNEXT 2012, section 4): one packet in as many as were acknowledged between the last
-//! two losses or since the last, whichever is more. It counts episodes of recovery, not each packet of one.
+//! A path that exceeds one counts as congested. The specification leaves open how an access is measured:
+//!
+//! - The round trip is the smoothed one. A path without packets in flight has emptied its queues, so its last round trips say
+//!   nothing, and it exceeds no threshold.
+//! - The loss is that of OLIA (Khalili et al., CoNEXT 2012, section 4). It is one packet in as many as were acknowledged between
+//!   the last two losses or since the last, whichever is more. An episode of recovery counts once.
 
 use polypath_settings::{Given, Group, Measure, ModelError, Parameter, Value};
 

@@ -1,8 +1,8 @@
 """mininet.net for a file that builds its network by hand: notes what is added, and starts nothing.
 
 `net = Mininet()` and its methods add to a topology. Commands on hosts are not run; those that give an interface an
-address or turn on forwarding are understood (ifconfig, ip address, sysctl). Once the network is started, or an
-interactive prompt is asked for, the file has said what the network is: what it does then is not read.
+address or turn on forwarding are understood (ifconfig, ip address, sysctl). Once the network is started, or a prompt is
+asked for, it is complete. What the file does then is not read.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ NAMES = [
     "fat-tree-subflows",
     "fat-tree-traffic",
     "hybrid-overflow",
+    "hybrid-proxies",
     "khalili-a",
     "khalili-c",
     "links-sweep",

@@ -16,8 +16,8 @@ mod wifi;
 pub use crate::application::{
     BulkConfig as Bulk, CbrConfig as Cbr, Delivery, FetchConfig as Fetch,
     MessagesConfig as Messages, OnOffConfig as OnOff, PingConfig as Ping,
-    PingPongConfig as PingPong, RequestResponseConfig as RequestResponse, StreamConfig as Stream,
-    Streams, Tls, Work,
+    PingPongConfig as PingPong, Relay, RequestResponseConfig as RequestResponse,
+    StreamConfig as Stream, Streams, Tls, Work,
 };
 pub use page::{Object, Page};
 pub use polypath_net::{LossConfig as Loss, QueueConfig as Queue};

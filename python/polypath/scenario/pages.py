@@ -274,7 +274,7 @@ class _Entry:
                 yield url
 
     def _size(self, response: Mapping[str, Any]) -> int:
-        """The length of the body as it was sent, or else as it was after decompression.
+        """The length of the body on the wire, or else after decompression.
 
         HAR 1.2 has -1 for what is not known, and some programs have other negative numbers. Chromium has the bytes
         on the wire in `_transferSize`, with the headers, and WebPageTest in `_bytesIn`; none of them means a cache.

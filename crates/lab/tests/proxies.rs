@@ -146,7 +146,8 @@ fn chains_that_are_none_are_refused() {
         let made = Simulation::new(&plan.to_string(), CaptureMode::None, None);
         made.err().expect("no chain").to_string()
     };
-    let cases: [(&dyn Fn(&mut Value), &str); 4] = [
+    type Change = dyn Fn(&mut Value);
+    let cases: [(&Change, &str); 4] = [
         (
             &|legs| legs[1]["work"]["of"] = json!(2),
             "load-proxy does not begin where load ends",

@@ -271,7 +271,7 @@ impl Hosts {
             return self.follow_up_other(world, index);
         };
         let came = Came {
-            bytes: connection.read(connection.available().min(endpoint.holds), now),
+            bytes: connection.read(endpoint.holds, now),
             frames: None,
         };
         let (established, at_end) = (connection.established(), connection.at_end());
@@ -562,8 +562,8 @@ pub(super) fn call_session(
     endpoint.end_seen |= newly_at_end;
     let woken = endpoint.wake <= now;
     let anything = came.bytes > 0 || came.frames.is_some();
-    let relays = endpoint.holds != ALL;
-    if !(anything || relays || newly_established || newly_at_end || woken) {
+    let news = anything || newly_established || newly_at_end || woken;
+    if !news && endpoint.holds == ALL {
         return false;
     }
     if woken {

@@ -3,8 +3,8 @@
 //!
 //! The application's client is at the first connection, its server at the last. At each proxy a relay reads from one
 //! connection and writes to the next, both ways. It reads no more than its own buffer holds, so that a slow leg closes
-//! the receive window of the one before (RFC 3135 section 2.4: a split connection has flow control of its own on each
-//! leg). The buffer has the size of a pipe of Linux (pipe(7)), by which proxies splice.
+//! the receive window of the one before. A split connection has flow control of its own on each leg (RFC 3135 section
+//! 2.4). The buffer has the size of a pipe of Linux (pipe(7)), by which proxies splice.
 //!
 //! A proxy opens the next connection once the one before is established.
 

@@ -294,7 +294,22 @@ NODES = (
 )
 HOSTILE = {
     "a syntax error": ("def f(:\n", "topo.py:1: invalid syntax"),
-    "Python 2": ("x = 1\nprint 'x'\n", "topo.py:2: Missing parentheses in call to 'print'. Did you mean print(...)?"),
+    "Python 2": (
+        "x = 1\nprint 'x'\n",
+        "topo.py:2: this is Python 2: Missing parentheses in call to 'print'. Did you mean print(...)?; Mininet 2.3",
+    ),
+    "an operator of Python 2": ("if 1 <> 2: pass\n", "topo.py:1: this is Python 2: invalid syntax"),
+    "an exception of Python 2": ("raise ValueError, 'x'\n", "topo.py:1: this is Python 2: invalid syntax"),
+    "a function of Python 2": ("xrange(3)\n", "topo.py:1: this is Python 2: Python 3 has no 'xrange'"),
+    "a module of Python 2": (
+        "import urllib2\n",
+        "topo.py:1: this is Python 2: Python 3 has no module 'urllib2'",
+    ),
+    "a method of Python 2": ("{}.iteritems()\n", "topo.py:1: this is Python 2: tables of Python 3 have no 'iteritems'"),
+    "arguments": (
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('k')\np.parse_args()\n",
+        "topo.py:4: it needs arguments on its command line, and an import gives none",
+    ),
     "nothing in it": ("x = 1\n", "topo.py: there are no 'topos' and no class of Topo in it: nothing to import"),
     "topos of another kind": (
         "topos = [1]\n",
@@ -332,7 +347,27 @@ HOSTILE = {
     "a crash": ("import faulthandler\nfaulthandler._sigsegv()\n", "topo.py: the process that ran the topology died"),
     "endless recursion": ("def f():\n    f()\nf()\n", "topo.py:2: RecursionError: it calls itself without end"),
     "an exception": (TOPO + "x = {}['y']\n", "topo.py:2: KeyError: 'y'"),
-    "a network": ("from mininet.net import Mininet\nMininet()\n", "topo.py:2: Mininet(..) is not run: "),
+    "a network of nothing": ("from mininet.net import Mininet\nMininet()\n", "topo.py: topology 'topo' has no host"),
+    "a network beside a topology": (
+        TOPO + "from mininet.net import Mininet\nclass T(Topo): pass\nMininet(topo=T())\n",
+        "topo.py:4: Mininet(..) is not run: ",
+    ),
+    "a network that is never built": (
+        "from mininet.net import Mininet\ndef run(k):\n    Mininet()\n",
+        "topo.py: it builds no network: ",
+    ),
+    "a file of a network": (
+        "from mininet.net import Mininet\nopen('mine', 'w')\nMininet().addHost('h')\n",
+        "topo.py:2: writing to 'mine' is not allowed: ",
+    ),
+    "a test before the start": (
+        "from mininet.net import Mininet\nnet = Mininet()\nnet.addHost('h')\nnet.pingAll()\n",
+        "topo.py:4: net.pingAll is not run: ",
+    ),
+    "a node that nobody added": (
+        "from mininet.net import Mininet\nnet = Mininet()\nnet.addLink(net.addHost('h'), 's')\n",
+        "topo.py:3: addLink: no node is named 's'",
+    ),
     "a missing package": ("import nowhere\n", "topo.py:1: ModuleNotFoundError: No module named 'nowhere'"),
     "too many nodes": (
         TOPO + "class T(Topo):\n    def build(self):\n        for n in range(200000): self.addHost('h%d' % n)\n",
@@ -355,7 +390,7 @@ HOSTILE = {
     "a bad rate": (NODES + "self.addLink('h1', 's1', bw='10')\n", "topo.py:6: h1-s1: bw='10': expected a number"),
     "a bad delay": (NODES + "self.addLink('h1', 's1', delay='5 parsec')\n", "expected a time such as '5ms'"),
     "a bad loss": (NODES + "self.addLink('h1', 's1', loss=101)\n", "loss=101: expected a number from 0 to 100"),
-    "a bad queue": (NODES + "self.addLink('h1', 's1', max_queue_size=0)\n", "expected a whole number of packets"),
+    "a bad queue": (NODES + "self.addLink('h1', 's1', max_queue_size=0)\n", "expected a number of packets"),
     "no rate for tbf": (NODES + "self.addLink('h1', 's1', use_tbf=True)\n", "is about a rate, and there is no 'bw'"),
     "a bad address": (NODES + "self.addLink(self.addHost('x', ip='10.0.0'), 's1')\n", "topo.py:6: x: ip='10.0.0': "),
     "an address twice": (

@@ -40,6 +40,8 @@ NAMES = [
     "fat-tree-permutation",
     "fat-tree-subflows",
     "fat-tree-traffic",
+    "hybrid-overflow",
+    "hybrid-proxies",
     "khalili-a",
     "khalili-c",
     "links-sweep",

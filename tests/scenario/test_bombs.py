@@ -154,7 +154,7 @@ def test_a_page_that_asks_for_one_url_again_and_again_takes_time_for_each(sizes:
 
 def test_objects_of_one_url_keep_their_names_and_paths() -> None:
     text = har(*(entry(url, size) for url, size in [("http://x/a", 1), ("http://x/a", 2), ("http://y/a", 1)]))
-    found = {each.name: (each.path, each.size) for each in pages._of_har(text, "page.har")}
+    found = {each.name: (each.path, each.size) for each in pages._of_har(text, "page.har")[0]}
     assert found == {"http://x/a": ("/a", 1), "http://x/a#2": ("/a?2", 2), "http://y/a": ("/a", 1)}
 
 

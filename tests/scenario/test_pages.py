@@ -172,10 +172,38 @@ def test_entries_of_one_path_that_differ_are_told_apart(tmp_path: Path) -> None:
     assert {each.path: each.size for each in found} == {"/": 5000, "/?2": 70, "/?3": 80, "/?q": 5, "/?q&2": 6}
 
 
-@pytest.mark.parametrize("size", [-2, 1.5, True, "12", None, 10**30, [1]])
-def test_a_hostile_size_names_its_entry(tmp_path: Path, size: object) -> None:
-    fault = fault_of(tmp_path, [entry("http://x/"), entry("http://x/a", size)])
-    assert fault.startswith("page.har: entry 1: response.bodySize must be a whole number from 0 to ")
+@pytest.mark.parametrize("size", [1.5, True, "12 B", 10**30, [1]])
+def test_a_hostile_size_names_its_entry_and_leaves_the_others(tmp_path: Path, size: object) -> None:
+    entries = [entry("http://x/"), entry("http://x/a", size), entry("http://x/b")]
+    file = har(tmp_path, entries)
+    assert [each.name for each in pages.of_har(file)] == ["http://x/", "http://x/b"]
+    (fault,) = pages.faults_of_har(file)
+    assert "page.har: entry 1: response.bodySize must be a whole number from 0 to " in fault
+    assert fault.endswith("; the entry is left out")
+    made = Scenario.parse(SCENARIO + 'har = "page.har"', "page.toml", folder=tmp_path)
+    assert made.unused == [fault]
+
+
+@pytest.mark.parametrize("size", [-1, -2, -300, None, "-1"])
+@pytest.mark.parametrize(
+    ("response", "more", "expected"),
+    [
+        ({"_transferSize": 700}, {}, 700),
+        ({"_transferSize": 700, "headersSize": 200}, {}, 500),
+        ({"_transferSize": 700, "headersSize": -1}, {"_bytesIn": 900}, 700),
+        ({"_transferSize": -1}, {"_bytesIn": "900"}, 900),
+        ({"_transferSize": 0, "content": {"size": 1234}}, {"_bytesIn": 0}, 1234),
+        ({"content": {"size": 1234}}, {}, 1234),
+        ({"content": {"size": 0}}, {}, 0),
+    ],
+)
+def test_sizes_by_dialect(
+    tmp_path: Path, size: object, response: dict[str, Any], more: dict[str, Any], expected: int
+) -> None:
+    described = entry("http://x/", size, **more)
+    described["response"] |= response
+    (found,) = pages.of_har(har(tmp_path, [described]))
+    assert found.size == expected
 
 
 @pytest.mark.parametrize(

@@ -310,6 +310,8 @@ impl Builder {
             forward: both.clone(),
             backward: both.clone(),
             middleboxes: Vec::new(),
+            price_per_gb: None,
+            cap_bytes: None,
         });
     }
 

@@ -80,6 +80,16 @@ impl Carrier {
         either!(self, it => it.at_end())
     }
 
+    /// Whether its handshake is done; of TCP.
+    pub fn established(&self) -> bool {
+        self.tcp().is_some_and(Connection::established)
+    }
+
+    /// In-order bytes that were not read; those of QUIC are read as they come.
+    pub fn available(&self) -> u64 {
+        self.tcp().map_or(0, Connection::available)
+    }
+
     pub fn ended(&self) -> Option<CloseReason> {
         either!(self, it => it.ended())
     }

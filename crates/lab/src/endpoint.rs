@@ -12,6 +12,9 @@ use crate::carrier::Carrier;
 use crate::plan::Plan;
 use crate::quic::Quic;
 
+/// What an application reads that has no bound.
+pub(crate) const ALL: u64 = u64::MAX;
+
 pub(crate) struct Endpoint {
     /// Absent until the connection begins on this side.
     pub connection: Option<Carrier>,
@@ -26,6 +29,8 @@ pub(crate) struct Endpoint {
     pub alarm: Alarm,
     /// When the application wants to be called.
     pub wake: Nanos,
+    /// Bytes that the application reads at most; [`ALL`] of one that reads all that there is.
+    pub holds: u64,
     /// Bytes that the application wrote.
     pub written: u64,
     pub received: Received,
@@ -115,6 +120,7 @@ impl Endpoint {
             numbers: Vec::new(),
             alarm: Alarm::new(timer),
             wake: NEVER,
+            holds: ALL,
             written: 0,
             received: Received::default(),
             end_seen: false,

@@ -16,8 +16,8 @@ mod wifi;
 pub use crate::application::{
     BulkConfig as Bulk, CbrConfig as Cbr, Delivery, FetchConfig as Fetch,
     MessagesConfig as Messages, OnOffConfig as OnOff, PingConfig as Ping,
-    PingPongConfig as PingPong, RequestResponseConfig as RequestResponse, StreamConfig as Stream,
-    Streams, Tls, Work,
+    PingPongConfig as PingPong, Relay, RequestResponseConfig as RequestResponse,
+    StreamConfig as Stream, Streams, Tls, Work,
 };
 pub use page::{Object, Page};
 pub use polypath_net::{LossConfig as Loss, QueueConfig as Queue};
@@ -113,6 +113,11 @@ pub struct Link {
     /// What stands at the link's end that is not a host's, or at `b` if both or none are, in order from `a` to `b`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub middleboxes: Vec<Choice>,
+    /// What 10^9 bytes cost, in any currency. Results read it; it changes nothing of the run, and nor does the cap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_per_gb: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap_bytes: Option<u64>,
 }
 
 impl Link {

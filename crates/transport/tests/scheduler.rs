@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use polypath_transport::path::{INFINITE_SSTHRESH, Path};
+use polypath_transport::path::{CaState, INFINITE_SSTHRESH, Path};
 use polypath_transport::scheduler::{
     Blocked, Carried, Decision, Head, Next, PacketKind, PathSet, REGISTRY, Rescue, Scheduler, View,
 };
@@ -624,4 +624,181 @@ fn no_more_waits_for_pacers_than_the_preferred_windows_admit() {
         // A slower one is not waited for.
         assert_eq!(decision(&[1], room).0, Decision::Send(0), "{name}");
     }
+}
+
+/// In bytes: what the first and the second path carried of a hundred segments, nothing in flight but what is told.
+fn shares(scheduler: &mut dyn Scheduler, paths: Vec<Path>) -> (usize, usize) {
+    let choices = Sender::new(paths, 100_000, 100_000).run(scheduler, 100);
+    let count = |letter| choices.chars().filter(|&other| other == letter).count();
+    (count('a'), count('b'))
+}
+
+#[test]
+fn the_smallest_delay_alone_carries_data() {
+    let scheduler = &mut make("smallest-delay", json!({}));
+    let found = shares(scheduler.as_mut(), vec![path(50, 6), path(20, 4)]);
+    assert_eq!(found, (0, 4), "the window of the faster path, then nothing");
+}
+
+#[test]
+fn load_is_balanced_by_bytes_and_waits_for_a_full_path() {
+    let scheduler = &mut make("load-balancing", json!({"weights": [80, 20]}));
+    let found = shares(scheduler.as_mut(), vec![path(50, 90), path(20, 90)]);
+    assert_eq!(found, (80, 20));
+    let scheduler = &mut make("load-balancing", json!({"weights": [80, 20]}));
+    let found = shares(scheduler.as_mut(), vec![path(50, 90), path(20, 5)]);
+    assert_eq!(found, (21, 5), "the smaller share's window is full");
+}
+
+#[test]
+fn a_weight_of_nothing_is_for_when_the_others_are_gone() {
+    let scheduler = &mut make("load-balancing", json!({"weights": [1, 0]}));
+    let (one, other) = (path(50, 10), path(20, 10));
+    let found = shares(scheduler.as_mut(), vec![one.clone(), other.clone()]);
+    assert_eq!(found, (10, 0));
+    let found = shares(scheduler.as_mut(), vec![failed(one), other]);
+    assert_eq!(found, (0, 10));
+}
+
+/// 3GPP TS 23.501 clause 5.32.8: it may stop sending on an access that exceeds a threshold.
+#[test]
+fn shares_end_where_a_threshold_is_exceeded() {
+    let balance = || {
+        make(
+            "load-balancing",
+            json!({"weights": [50], "rtt_threshold_ms": 100.0}),
+        )
+    };
+    let busy = |rtt| Path {
+        in_flight: 1,
+        ..path(rtt, 60)
+    };
+    assert_eq!(
+        shares(balance().as_mut(), vec![busy(101), busy(20)]),
+        (0, 59)
+    );
+    assert_eq!(
+        shares(balance().as_mut(), vec![busy(100), busy(20)]),
+        (50, 50)
+    );
+    let both = shares(balance().as_mut(), vec![busy(101), busy(150)]);
+    assert_eq!(both, (50, 50), "the shares hold where both exceed it");
+}
+
+#[test]
+fn a_path_without_packets_in_flight_exceeds_no_round_trip() {
+    let scheduler = &mut make(
+        "load-balancing",
+        json!({"weights": [50], "rtt_threshold_ms": 100.0}),
+    );
+    let choices =
+        Sender::new(vec![path(101, 60), path(20, 60)], 100_000, 100_000).run(scheduler.as_mut(), 4);
+    assert_eq!(choices, "abbb", "one packet measures it again");
+}
+
+/// Every segment of one episode of recovery is one loss, OLIA's count.
+#[test]
+fn losses_are_counted_between_episodes() {
+    let limits = |percent: f64| {
+        make(
+            "load-balancing",
+            json!({"weights": [50], "loss_threshold_percent": percent}),
+        )
+    };
+    let (mut strict, mut mild) = (limits(4.9), limits(5.1));
+    let mut sender = Sender::new(vec![path(50, 60), path(50, 60)], 100_000, 100_000);
+    let mut on_first = |sender: &Sender| {
+        [&mut strict, &mut mild]
+            .map(|scheduler| scheduler.select(&sender.view()) == Decision::Send(0))
+    };
+    assert_eq!(on_first(&sender), [true; 2]);
+    sender.paths[0].acked = 20 * u64::from(MSS);
+    sender.paths[0].state = CaState::Recovery;
+    assert_eq!(on_first(&sender), [false, true], "the first after twenty");
+    sender.paths[0].state = CaState::Loss;
+    assert_eq!(on_first(&sender), [false; 2], "it recovers from a timeout");
+    sender.paths[0].state = CaState::Recovery;
+    assert_eq!(on_first(&sender), [false, true], "the same episode");
+    sender.paths[0].state = CaState::Open;
+    sender.paths[0].acked = 41 * u64::from(MSS);
+    assert_eq!(on_first(&sender), [true; 2], "twenty-one without any");
+}
+
+#[test]
+fn the_next_priority_is_for_when_the_first_is_full() {
+    let scheduler = &mut make("priority", json!({}));
+    let found = shares(scheduler.as_mut(), vec![path(50, 6), path(20, 4)]);
+    assert_eq!(found, (6, 4));
+    let scheduler = &mut make("priority", json!({"priorities": [2, 1]}));
+    let choices =
+        Sender::new(vec![path(20, 4), path(50, 6)], 100_000, 100_000).run(scheduler.as_mut(), 100);
+    assert_eq!(choices, "bbbbbbaaaa");
+    let scheduler = &mut make("priority", json!({"priorities": [1]}));
+    let choices =
+        Sender::new(vec![path(50, 3), path(20, 3)], 100_000, 100_000).run(scheduler.as_mut(), 100);
+    assert_eq!(choices, "bbbaaa", "of one priority, the faster first");
+}
+
+#[test]
+fn overflow_waits_until_data_has_waited() {
+    let scheduler = &mut make("priority", json!({"wait_ms": 10.0}));
+    let mut sender = Sender::new(vec![path(50, 2), path(20, 9)], 100_000, 100_000);
+    assert_eq!(sender.run(scheduler.as_mut(), 100), "aa");
+    let at = |sender: &Sender, ms: u64, scheduler: &mut Box<dyn Scheduler>| {
+        scheduler.select(&View {
+            now: ms * MS,
+            ..sender.view()
+        })
+    };
+    assert_eq!(
+        at(&sender, 10, scheduler),
+        Decision::Wait,
+        "it waits since 1 ms"
+    );
+    assert_eq!(at(&sender, 11, scheduler), Decision::Send(1));
+    sender.paths[0].in_flight = 1;
+    assert_eq!(at(&sender, 12, scheduler), Decision::Send(0));
+    // the last of what was written leaves: nothing waits any more
+    sender.unsent = u64::from(MSS);
+    assert_eq!(sender.run(scheduler.as_mut(), 100), "a");
+    sender.unsent = 5 * u64::from(MSS);
+    assert_eq!(at(&sender, 20, scheduler), Decision::Wait, "it waits anew");
+    assert_eq!(at(&sender, 30, scheduler), Decision::Send(1));
+}
+
+#[test]
+fn a_threshold_takes_the_first_priority_away() {
+    let busy = |rtt| Path {
+        in_flight: 1,
+        ..path(rtt, 3)
+    };
+    let steer = || make("priority", json!({"rtt_threshold_ms": 100.0}));
+    let run = |first: u64, second: u64| {
+        Sender::new(vec![busy(first), busy(second)], 100_000, 100_000).run(steer().as_mut(), 100)
+    };
+    assert_eq!(run(100, 50), "aabb");
+    assert_eq!(run(101, 50), "bbaa");
+    assert_eq!(run(101, 101), "aabb");
+}
+
+#[test]
+fn lost_data_may_take_the_priority_that_has_not_carried_it() {
+    let scheduler = &mut make("priority", json!({"wait_ms": 1000.0}));
+    let sender = Sender::new(vec![path(50, 2), path(20, 9)], 100_000, 100_000);
+    let mut carried = PathSet::default();
+    let mut again = |carried| {
+        scheduler.select(&View {
+            next: Some(Next {
+                offset: 0,
+                len: 1000,
+                carried,
+                reinjection: true,
+            }),
+            ..sender.view()
+        })
+    };
+    carried.insert(0);
+    assert_eq!(again(carried), Decision::Send(1));
+    carried.insert(1);
+    assert_eq!(again(carried), Decision::Send(0), "all have carried it");
 }

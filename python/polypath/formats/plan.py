@@ -211,6 +211,8 @@ class _Writer:
             "ends": [self._end(link["a"]), self._end(link["b"])],
             **both,
             **({"middlebox": boxes} if boxes else {}),
+            **({"price_per_gb": link["price_per_gb"]} if link.get("price_per_gb") is not None else {}),
+            **({"cap": units.SIZE.format(link["cap_bytes"])} if link.get("cap_bytes") is not None else {}),
             **{side: value for side, value in own.items() if value},
         }
 
@@ -302,6 +304,8 @@ def _work(work: Data, applications: Sequence[Data]) -> dict[str, Any]:
     match work["kind"]:
         case "page":
             return _page(work, applications)
+        case "relay":
+            return {"of": _named(work["of"], applications, "a relay goes on with an application that there is not")}
         case "video":
             return _video(work)
         case kind:
@@ -314,11 +318,15 @@ def _video(work: Data) -> dict[str, Any]:
     return _fields({**own, "length_ns": None if segments is None else segments * work["segment_ns"]})
 
 
+def _named(place: int, applications: Sequence[Data], fault: str) -> str:
+    if place >= len(applications):
+        raise ScenarioError(fault)
+    return str(applications[place]["name"])
+
+
 def _page(work: Data, applications: Sequence[Data]) -> dict[str, Any]:
     if work.get("of") is not None:
-        if work["of"] >= len(applications):
-            raise ScenarioError("a page has the objects of an application that there is not")
-        return {"of": applications[work["of"]]["name"]}
+        return {"of": _named(work["of"], applications, "a page has the objects of an application that there is not")}
     names = [each["name"] for each in work["objects"]]
     return {
         "objects": [

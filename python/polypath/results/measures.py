@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from polypath.results import completions, control, metrics, pages, video
+from polypath.results import completions, control, costs, metrics, pages, video
 from polypath.results import exposure as exposing
 from polypath.results.recording import Recording
 
@@ -331,6 +331,33 @@ def established(recording: Recording, *, connection: str) -> Figure:
     return None if of.established_ns is None else (of.established_ns - of.start_ns) / 1e6
 
 
+def _costs(recording: Recording, measure: str, link: str | None) -> Sequence[costs.LinkCost]:
+    """One link, or all that have a price or a cap."""
+    found = costs.of(recording)
+    chosen = () if found is None else [each for each in found.links if link in (None, each.link)]
+    if not chosen:
+        which = "no link" if link is None else f"no link '{link}'"
+        raise metrics.MetricError(f"measure '{measure}': {which} has a price or a cap")
+    return chosen
+
+
+def cost(recording: Recording, *, link: str | None = None) -> Figure:
+    known = [each.cost for each in _costs(recording, "cost", link) if each.cost is not None]
+    return sum(known) if known else None
+
+
+def over_cap(recording: Recording, *, link: str | None = None) -> Figure:
+    beyond = [each.over_cap_bytes for each in _costs(recording, "over_cap", link)]
+    known = [each for each in beyond if each is not None]
+    return sum(known) / 1e6 if known else None
+
+
+def dear_share(recording: Recording, *, link: str) -> Figure:
+    links = _costs(recording, "dear_share", None)
+    own, total = sum(each.bytes for each in _costs(recording, "dear_share", link)), sum(each.bytes for each in links)
+    return own / total if total else None
+
+
 def _playback(recording: Recording, connection: str) -> video.Playback:
     found = video.playback(recording, metrics.connection(recording, connection))
     if found is None:
@@ -484,6 +511,9 @@ REGISTRY: Mapping[str, Measure] = {
         ),
         Measure("setup_max", "ms", "the longest such time", setup_max),
         Measure("established", "ms", "time from a connection's start until its client is established", established),
+        Measure("cost", "", "what bytes over links with a price cost, or over one of them", cost),
+        Measure("over_cap", "MB", "bytes beyond the caps of links, or of one of them", over_cap),
+        Measure("dear_share", "", "a link's part of the bytes over all links that have a price or a cap", dear_share),
         Measure("unfinished", "", "connections that did not do all that they were to do", unfinished),
         Measure(
             "exposure", "", "part of the bytes that the path sees which sees most; of a run with segments", exposure

@@ -1,4 +1,4 @@
-"""Further results of a run as tables of text: flow groups, a controller, bridges, programs."""
+"""Further results of a run as tables of text: flow groups, a controller, bridges, programs, costs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from polypath.results import bridges, completions, control
+from polypath.results import bridges, completions, control, costs
 from polypath.results.metrics import Delays
 from polypath.results.points import FEWEST
 from polypath.results.recording import Recording
@@ -29,7 +29,7 @@ class Table:
 
 
 def tables(recording: Recording) -> Iterator[Table]:
-    for each in (_completions, _controller, _bridges, _programs):
+    for each in (_completions, _controller, _bridges, _programs, _costs):
         yield from each(recording)
 
 
@@ -125,6 +125,27 @@ def _programs(recording: Recording) -> Iterator[Table]:
     ]
     if rows:
         yield Table(("program", "host", "ended", "from s", "to s", "exit code", "printed B"), 3, rows)
+
+
+def _costs(recording: Recording) -> Iterator[Table]:
+    """A row for each link with a price or a cap: what it carried, how much of that beyond its cap, what it cost."""
+    found = costs.of(recording)
+    if found is None:
+        return
+    rows = [
+        (
+            each.link,
+            "" if each.price_per_gb is None else f"{each.price_per_gb:g}",
+            f"{each.bytes / 1e6:,.3f}",
+            "" if each.cap_bytes is None else f"{each.cap_bytes / 1e6:,g}",
+            "" if each.over_cap_bytes is None else f"{each.over_cap_bytes / 1e6:,.3f}",
+            "" if each.cost is None else f"{each.cost:.6g}",
+        )
+        for each in found.links
+    ]
+    several = len([each for each in found.links if each.cost is not None]) > 1
+    note = f"All links together cost {found.cost:.6g}." if several else ""
+    yield Table(("link", "per GB", "MB", "cap MB", "over MB", "cost"), 1, rows, note)
 
 
 def _lacks(of: Delays, part: float) -> bool:

@@ -16,6 +16,8 @@ points.parquet has a row per connection of each point. docs/sweeps.md describes 
 - flows and flows_unfinished are their numbers.
 - flow_mean_s, flow_median_s, flow_p95_s and flow_p99_s are of their completion times, flow_times_s[] has each. A
   percentile needs enough flows (`FEWEST`), and is null if it falls on an unfinished one.
+- cost, priced_bytes and over_cap_bytes are of the whole run, the same for each of its connections; null without prices
+  or caps.
 - interface[], subflow_share[] and subflow_goodput_mbps[] are per subflow, by id.
 - links_mbps is the capacity of the links of its subflows together, and rtt_s the longest propagation RTT among them.
 - rule_of_thumb_bytes is 2 x sum of the rates x longest RTT (`polypath.results.paths`).
@@ -115,6 +117,9 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "stalled_s": Measure("time that the picture stood still", "s", "stalled s", unfinished=_is_video),
     "page_load_s": Measure("load time of the page", "s", "page s", unfinished=_is_page),
     "first_object_s": Measure("time to the first object", "s", "object s", unfinished=_is_page),
+    "cost": Measure("cost of the run", "", "cost"),
+    "priced_bytes": Measure("bytes over links with a price, in the run", "bytes", "priced MB", 1e6),
+    "over_cap_bytes": Measure("bytes beyond caps, in the run", "bytes", "over cap MB", 1e6),
     "retransmitted_bytes": Measure("retransmitted", "bytes", "resent kB", 1e3),
     "reinjected_bytes": Measure("reinjected", "bytes", "reinjected kB", 1e3),
     "reassembly_max_bytes": Measure("largest reassembly queue", "bytes", "reassembly kB", 1e3),
@@ -201,6 +206,9 @@ COLUMNS: Final[Mapping[str, Any]] = {
     "stalled_s": pl.Float64,
     "page_load_s": pl.Float64,
     "first_object_s": pl.Float64,
+    "cost": pl.Float64,
+    "priced_bytes": pl.UInt64,
+    "over_cap_bytes": pl.UInt64,
     "interface": pl.List(pl.String),
     "subflow_share": pl.List(pl.Float64),
     "subflow_goodput_mbps": pl.List(pl.Float64),
@@ -218,8 +226,10 @@ def rows(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, 
     """A row for each connection of a run, without its place, from the run's summary and plan."""
     applications = {each["name"]: each for each in plan["applications"]}
     routing = Routing(plan)
+    total = summary.get("costs", {})
+    paid = {name: total.get(name) for name in ("cost", "priced_bytes", "over_cap_bytes")}
     return [
-        {**_row(connection, application), **_by_the_plan(connection, plan, application, routing)}
+        {**_row(connection, application), **paid, **_by_the_plan(connection, plan, application, routing)}
         for connection in summary["connections"]
         for application in [applications[connection["name"]]]
     ]

@@ -48,6 +48,9 @@
     programs[]      only with programs of the machine: name, host, start_s, end_s (null: it did not end), state (exited,
                     killed by a signal, ended with the run, open, not started), exit_code (128 and the signal's number
                     where one killed it; null without an end), stdout_bytes, stderr_bytes
+    costs           only if a link has a price or a cap: cost, priced_bytes, over_cap_bytes (of all links together; null
+                    where no link has a price, or a cap), links[] {name, price_per_gb, cap_bytes, bytes, over_cap_bytes,
+                    cost} (bytes of IP packets sent, both directions)
     links[]         name, direction, utilisation (busy part of the run), dropped_packets (by the queue),
                     max_queue_packets
     counters        host -> counter -> value
@@ -62,7 +65,7 @@ from typing import Any
 
 import polars as pl
 
-from polypath.results import account, bridges, completions, control, metrics, pages, video
+from polypath.results import account, bridges, completions, control, costs, metrics, pages, video
 from polypath.results.recording import Recording
 
 _QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -77,6 +80,7 @@ def summary(recording: Recording) -> dict[str, Any]:
         **_controller(recording),
         **_bridging(recording),
         **_programs(recording),
+        **_costs(recording),
         "links": metrics.links(recording),
         "counters": _counters(recording.table("counters")),
     }
@@ -165,6 +169,25 @@ def _bridging(recording: Recording) -> dict[str, Any]:
             "dropped_packets": found.dropped_packets,
         }
     }
+
+
+def _costs(recording: Recording) -> dict[str, Any]:
+    found = costs.of(recording)
+    if found is None:
+        return {}
+    links = [
+        {
+            "name": each.link,
+            "price_per_gb": each.price_per_gb,
+            "cap_bytes": each.cap_bytes,
+            "bytes": each.bytes,
+            "over_cap_bytes": each.over_cap_bytes,
+            "cost": each.cost,
+        }
+        for each in found.links
+    ]
+    totals = {"cost": found.cost, "priced_bytes": found.priced_bytes, "over_cap_bytes": found.over_cap_bytes}
+    return {"costs": {**totals, "links": links}}
 
 
 def to_json(data: dict[str, Any]) -> str:

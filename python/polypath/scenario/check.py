@@ -29,7 +29,7 @@ from polypath.scenario.tables import (
     nodes,
     split_end,
 )
-from polypath.scenario.traffic import QUIC, Bulk, Command, Event, Page
+from polypath.scenario.traffic import QUIC, Bulk, Command, Event, Page, Relay
 from polypath.units import TIME
 
 
@@ -186,6 +186,30 @@ def _pages(tables: Tables) -> Iterator[Problem]:
             yield Problem(path, f"page '{application.of}' is between other hosts: {owner.client} and {owner.server}")
         elif owner.transport in QUIC:
             yield Problem(path, f"page '{application.of}' is over QUIC, and all on one connection")
+
+
+def _relays(tables: Tables) -> Iterator[Problem]:
+    """A relay goes on where the connections of an application before it ended so far."""
+    ends: dict[str, str] = {}
+    for (index, application), name in zip(enumerate(tables.application), application_names(tables), strict=True):
+        if isinstance(application, Command):
+            continue
+        if not isinstance(application, Relay):
+            many = application.matrix is not None or getattr(application, "count", 1) != 1
+            if not many and application.transport in ("mptcp", "tcp"):
+                ends[name] = application.server
+            continue
+        path = ("application", index, "of")
+        end = ends.get(application.of)
+        if application.matrix is not None:
+            yield Problem(("application", index, "matrix"), "a relay is one connection, between two hosts")
+        elif end is None:
+            yield unknown_at(path, "application before this one over Multipath TCP or TCP", application.of, ends)
+        elif end != application.client:
+            message = f"the connections of '{application.of}' end at '{end}' so far; a relay of them begins there"
+            yield Problem(("application", index, "client"), message)
+        else:
+            ends[application.of] = application.server
 
 
 def _event_times(tables: Tables) -> Iterator[Problem]:
@@ -522,6 +546,7 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     link_problems,
     _application_hosts,
     _application_times,
+    _relays,
     _pages,
     _events,
     _event_times,

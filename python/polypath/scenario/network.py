@@ -18,6 +18,7 @@ from polypath.scenario.fields import (
     OrText,
     Prefix,
     Share,
+    Size,
     Time,
     fault,
 )
@@ -202,6 +203,11 @@ class Link(Channel):
     middlebox: Middleboxes | None = None
     """A middlebox that changes packets, or several in order from the first end. If one end is a host, they are at the
     other end, otherwise at the second."""
+    price_per_gb: float | None = Field(default=None, ge=0, le=1e9, allow_inf_nan=False)
+    """What 10⁹ bytes of IP packets cost, in any currency, both directions together. It changes only results."""
+    cap: Size | None = None
+    """Bytes of IP packets that a contract includes, both directions together. Results tell how many were beyond it; it
+    neither slows the link nor changes the price."""
     forward: Channel = Field(default_factory=Channel.empty)
     """Differences in the direction from the first end to the second."""
     backward: Channel = Field(default_factory=Channel.empty)

@@ -111,7 +111,12 @@ def of_csv(filename: str) -> tuple[Wanted, ...]:
 
 def of_har(filename: str) -> tuple[Wanted, ...]:
     """The objects of a HAR file. Raises ScenarioError that names file and entry."""
-    return _of_har(read_text(Path(filename), "HAR file"), filename)
+    return _of_har(read_text(Path(filename), "HAR file"), filename)[0]
+
+
+def faults_of_har(filename: str) -> Sequence[str]:
+    """A line for each entry of a HAR file that is left out because something in it is wrong. Raises ScenarioError."""
+    return _of_har(read_text(Path(filename), "HAR file"), filename)[1]
 
 
 @lru_cache(maxsize=8)
@@ -160,7 +165,7 @@ def _row(cells: Mapping[str, str], whole: bool, filename: str, line: int) -> Wan
 
 
 @lru_cache(maxsize=8)
-def _of_har(text: str, filename: str) -> tuple[Wanted, ...]:
+def _of_har(text: str, filename: str) -> tuple[tuple[Wanted, ...], tuple[str, ...]]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -170,10 +175,16 @@ def _of_har(text: str, filename: str) -> tuple[Wanted, ...]:
     entries = log.get("entries") if isinstance(log, dict) else None
     if not isinstance(entries, list):
         raise ScenarioError("this is no HAR file: there is no list log.entries", filename)
-    found = [_Entry(number, entry, filename) for number, entry in enumerate(entries)]
+    found: list[_Entry] = []
+    faults: list[ScenarioError] = []
+    for number, described in enumerate(entries):
+        try:
+            found.append(_Entry(number, described, filename))
+        except ScenarioError as fault:
+            faults.append(fault)
     found = [entry for entry in found if entry.crossed]
     if not found:
-        raise ScenarioError("no entry of the file has a response", filename)
+        raise faults[0] if faults else ScenarioError("no entry of the file has a response", filename)
     if len(found) > MOST_OBJECTS:
         raise ScenarioError(f"the file has {len(found)} entries, and {MOST_OBJECTS} at most are taken", filename)
     names: dict[int, str] = {}
@@ -193,7 +204,7 @@ def _of_har(text: str, filename: str) -> tuple[Wanted, ...]:
         names[entry.number] = name
         first.setdefault(entry.url, name)
     page = names[found[0].number]
-    return ordered(
+    wanted = ordered(
         [
             Wanted(name, entry.path, entry.size, tuple(_needs(entry, name, page, first)))
             for entry in found
@@ -201,6 +212,7 @@ def _of_har(text: str, filename: str) -> tuple[Wanted, ...]:
         ],
         filename,
     )
+    return wanted, tuple(f"{fault}; the entry is left out" for fault in faults)
 
 
 def _needs(entry: _Entry, name: str, page: str, first: Mapping[str, str]) -> Iterator[str]:
@@ -262,20 +274,34 @@ class _Entry:
                 yield url
 
     def _size(self, response: Mapping[str, Any]) -> int:
-        body = self._number(response.get("bodySize", -1), "response.bodySize")
-        if body >= 0:
+        """The length of the body on the wire, or else after decompression.
+
+        HAR 1.2 has -1 for what is not known, and some programs have other negative numbers. Chromium has the bytes
+        on the wire in `_transferSize`, with the headers, and WebPageTest in `_bytesIn`; none of them means a cache.
+        """
+        body = self._number(response.get("bodySize"), "response.bodySize")
+        if body is not None:
             return body
+        headers = self._number(response.get("headersSize"), "response.headersSize") or 0
+        for of, key in ((response, "_transferSize"), (self._entry, "_bytesIn")):
+            sent = self._number(of.get(key), key)
+            if sent:
+                return max(0, sent - headers)
         content = self._table(response.get("content", {}), "response.content")
-        size = self._number(content.get("size", -1), "response.content.size")
-        if size < 0:
+        size = self._number(content.get("size"), "response.content.size")
+        if size is None:
             raise self._fault("neither response.bodySize nor response.content.size says how long the body is")
         return size
 
-    def _number(self, value: object, what: str) -> int:
-        """A size, or -1 for one that is not known (HAR 1.2)."""
-        if isinstance(value, bool) or not isinstance(value, int) or not -1 <= value <= MOST_BYTES:
-            raise self._fault(f"{what} must be a whole number from 0 to {MOST_BYTES}, or -1")
-        return value
+    def _number(self, value: object, what: str) -> int | None:
+        """A size; None for one that is not known."""
+        if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}", value, re.ASCII):
+            value = int(value)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value > MOST_BYTES:
+            raise self._fault(f"{what} must be a whole number from 0 to {MOST_BYTES}, or negative if it is not known")
+        return value if value >= 0 else None
 
     def _table(self, value: object, what: str) -> Mapping[str, Any]:
         if not isinstance(value, dict):

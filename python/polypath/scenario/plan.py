@@ -21,7 +21,7 @@ from polypath.scenario.reading import read_text
 from polypath.scenario.stack import ALGORITHMS, BUFFERS, NOQ, SETTINGS, Stack, settings
 from polypath.scenario.tables import Tables, attachments, between_hosts, commands, directions, split_end
 from polypath.scenario.traces import DeliveryTrace
-from polypath.scenario.traffic import QUIC, Application, Event, MeasuredApplication, Page
+from polypath.scenario.traffic import QUIC, Application, Event, MeasuredApplication, Page, Relay
 from polypath.scenario.wifi import Medium, highest_rate_bps, overhead_bytes
 
 VERSION = 1
@@ -161,6 +161,7 @@ class _Builder:
                     "b": self._end(link.ends[1]),
                     **self._directions(name, link),
                     **_middleboxes(link),
+                    **_contract(link),
                 }
                 for name, link in tables.link.items()
             ],
@@ -295,12 +296,17 @@ class _Builder:
     def _work(self, application: Application) -> dict[str, Any]:
         if isinstance(application, Page):
             return self._page(application)
+        if isinstance(application, Relay):
+            return {"of": self._place(application.of)}
         return application.planned(self.tables.duration - application.start)
+
+    def _place(self, name: str) -> int:
+        """Where an application stands in the plan."""
+        return [application.name for _, application in between_hosts(self.tables)].index(name)
 
     def _page(self, page: Page) -> dict[str, Any]:
         if page.of is not None:
-            names = [application.name for _, application in between_hosts(self.tables)]
-            return {"of": names.index(page.of)}
+            return {"of": self._place(page.of)}
         objects = page.wanted()
         place = {each.name: number for number, each in enumerate(objects)}
         return {
@@ -386,6 +392,12 @@ def _program(application: Application) -> dict[str, str]:
 
 def _middleboxes(link: Link) -> dict[str, Any]:
     return {"middleboxes": [resolved("middlebox", each) for each in link.middlebox]} if link.middlebox else {}
+
+
+def _contract(link: Link) -> dict[str, Any]:
+    """What its bytes cost and how many are included; a plan does not name what a link leaves out."""
+    terms = {"price_per_gb": link.price_per_gb, "cap_bytes": link.cap}
+    return {name: value for name, value in terms.items() if value is not None}
 
 
 def _stack(stack: Stack) -> dict[str, Any]:

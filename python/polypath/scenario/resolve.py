@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from polypath.scenario import draws, quic
+from polypath.scenario import draws, facing, quic
 from polypath.scenario.check import Inconsistent, checked
 from polypath.scenario.errors import Problem
 from polypath.scenario.fields import Address
@@ -26,7 +26,7 @@ from polypath.scenario.tables import (
     host_stack,
     split_end,
 )
-from polypath.scenario.traffic import QUIC, AnyEntry, Application, Command, Page
+from polypath.scenario.traffic import QUIC, AnyEntry, Application, Command, Page, Relay
 from polypath.scenario.ways import Ways, opening
 
 Entries = Sequence[tuple[int, Application]]
@@ -143,6 +143,8 @@ def _entries(tables: Tables, resolved: Tables, ways: Ways | None) -> list[AnyEnt
             start += draws.below(application.start_jitter + 1, f"{tables.seed} start {whose}")
         clients = _up_first(resolved.host[application.client], changes[application.client], start)
         servers = host_addresses(resolved.host[application.server])
+        if isinstance(application, Relay):
+            clients, servers = _facing(resolved, application, clients, servers)
         pairs = ways.pairs(application) if ways is not None else []
         source, destination = pairs[0] if pairs else _pair(application, clients, servers)
         update: dict[str, Any] = {"name": name, "source": source, "destination": destination, "stack": Stack.empty()}
@@ -159,6 +161,14 @@ def _entries(tables: Tables, resolved: Tables, ways: Ways | None) -> list[AnyEnt
             update[f"{side}_stack"] = own
         complete.append(application.model_copy(update=update))
     return complete
+
+
+def _facing(
+    resolved: Tables, relay: Relay, clients: list[Address], servers: list[Address]
+) -> tuple[list[Address], list[Address]]:
+    """A proxy has interfaces on both sides: those towards the other end of its connection come first."""
+    own, far = facing.addresses(resolved, attachments(resolved), relay.client, relay.server)
+    return sorted(clients, key=lambda at: at not in own), sorted(servers, key=lambda at: at not in far)
 
 
 def _pair(application: Application, clients: list[Address], servers: list[Address]) -> tuple[Any, Any]:

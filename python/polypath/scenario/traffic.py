@@ -307,12 +307,21 @@ class Page(Application):
         return self
 
 
+class Relay(Application):
+    """A proxy's connection. The bytes of another application go on over it, both ways, from the host at which the
+    connections of that one ended so far. It begins once the one before is established."""
+
+    of: Name
+    """The application whose bytes these are. It stands before, and its server is the first proxy."""
+
+
 _SAYING_MORE: Mapping[str, type[Application]] = {
     "bulk": Bulk,
     "stream": MeasuredApplication,
     "messages": Messages,
     "video": Video,
     "page": Page,
+    "relay": Relay,
 }
 """Kinds of which a scenario says more than the registry has settings."""
 

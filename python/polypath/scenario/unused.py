@@ -1,14 +1,15 @@
-"""Settings and addresses without effect, because no application's transport has them."""
+"""Settings and addresses without effect, because no application's transport has them, and entries that are left out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from polypath.scenario.addresses import left_out
+from polypath.scenario.pages import faults_of_har
 from polypath.scenario.quic import without_effect
 from polypath.scenario.stack import Stack, settings
 from polypath.scenario.tables import Tables, between_hosts, commands
-from polypath.scenario.traffic import TRANSPORTS
+from polypath.scenario.traffic import TRANSPORTS, Page
 
 
 def unused(written: Tables, resolved: Tables) -> list[str]:
@@ -23,7 +24,14 @@ def unused(written: Tables, resolved: Tables) -> list[str]:
     found = list(_of(written.defaults, "[defaults]", everywhere))
     for name, host in written.host.items():
         found += _of(host, f"[host.{name}]", of_host.get(name, set()))
-    return [*found, *left_out(resolved, of_host)]
+    return [*found, *left_out(resolved, of_host), *_entries(written)]
+
+
+def _entries(written: Tables) -> Iterator[str]:
+    """Entries of HAR files that are no objects of their page."""
+    for application in written.application:
+        if isinstance(application, Page) and application.har is not None:
+            yield from faults_of_har(application.har)
 
 
 def _of(stack: Stack, table: str, over: Iterable[str]) -> Iterator[str]:

@@ -5,6 +5,7 @@
 
 mod bulk;
 mod cbr;
+mod chain;
 mod datagrams;
 mod fetch;
 mod frames;
@@ -17,6 +18,7 @@ mod on_off;
 mod page;
 mod ping;
 mod ping_pong;
+mod relay;
 mod request_response;
 mod session;
 mod stream;
@@ -29,6 +31,7 @@ use crate::plan::{Page, Video};
 
 pub use bulk::BulkConfig;
 pub use cbr::CbrConfig;
+pub(crate) use chain::Chains;
 pub(crate) use datagrams::Datagrams;
 pub use fetch::FetchConfig;
 pub(crate) use frames::Frames;
@@ -39,6 +42,7 @@ pub use messages::{Delivery, MessagesConfig};
 pub use on_off::OnOffConfig;
 pub use ping::PingConfig;
 pub use ping_pong::PingPongConfig;
+pub use relay::Relay;
 pub use request_response::RequestResponseConfig;
 pub(crate) use session::{Io, Request, Session, Show, Side};
 pub use stream::StreamConfig;
@@ -55,6 +59,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
     messages::ENTRY,
     video::ENTRY,
     page::ENTRY,
+    relay::ENTRY,
     ping::ENTRY,
     cbr::ENTRY,
     on_off::ENTRY,
@@ -72,6 +77,7 @@ pub enum Work {
     Messages(MessagesConfig),
     Video(Video),
     Page(Page),
+    Relay(Relay),
     Ping(PingConfig),
     Cbr(CbrConfig),
     OnOff(OnOffConfig),
@@ -81,6 +87,14 @@ impl Work {
     /// What makes its settings impossible.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.kind().1.fault().map_or(Ok(()), Err)
+    }
+
+    /// The application whose bytes it relays, if it does nothing else.
+    pub(crate) fn relays(&self) -> Option<usize> {
+        match self {
+            Self::Relay(relay) => Some(relay.of),
+            _ => None,
+        }
     }
 
     pub(crate) fn kind(&self) -> (Entry, &dyn Kind) {
@@ -93,6 +107,7 @@ impl Work {
             Self::Messages(config) => (messages::ENTRY, config),
             Self::Video(video) => (video::ENTRY, video),
             Self::Page(page) => (page::ENTRY, page),
+            Self::Relay(relay) => (relay::ENTRY, relay),
             Self::Ping(config) => (ping::ENTRY, config),
             Self::Cbr(config) => (cbr::ENTRY, config),
             Self::OnOff(config) => (on_off::ENTRY, config),

@@ -124,7 +124,8 @@ impl Browser {
             let request = &mut io.requests[asked.request];
             request.delay = Some(io.now - request.sent_at);
             let roused = self.load().arrived(asked.object, io.now);
-            io.roused.extend(roused);
+            let clients = roused.into_iter().map(|page| (page, Side::Client));
+            io.roused.extend(clients);
         }
     }
 

@@ -59,8 +59,10 @@ pub(crate) struct Io<'a> {
     /// Set to be called again at this time.
     pub wake: &'a mut Nanos,
     pub requests: &'a mut Vec<Request>,
-    /// To be raised by the applications whose clients are to be called now.
-    pub roused: &'a mut Vec<usize>,
+    /// Bytes that it has room for, if it does not read all at once.
+    pub holds: &'a mut u64,
+    /// Ends of applications that are to be called now.
+    pub roused: &'a mut Vec<(usize, Side)>,
 }
 
 impl Io<'_> {
@@ -144,9 +146,14 @@ pub(crate) trait Session: Send {
     /// Called when the end's connection is established, when bytes arrived, and when the time it asked for has come.
     fn run(&mut self, io: &mut Io);
 
+    /// How much an end reads at once, if not all that there is; it is then called at each change of its connection.
+    fn holds(&self, _side: Side) -> Option<u64> {
+        None
+    }
+
     /// Segments of a video that were asked for.
-    fn chunks(&self) -> &[Chunk] {
-        &[]
+    fn chunks(&self) -> Vec<Chunk> {
+        Vec::new()
     }
 
     /// Objects of a page that were asked for.

@@ -190,6 +190,8 @@ fn link(draw: &mut Draw, number: usize, a: (usize, usize), b: (usize, usize)) ->
         forward: channel(draw),
         backward: channel(draw),
         middleboxes: Vec::new(),
+        price_per_gb: None,
+        cap_bytes: None,
     }
 }
 
@@ -220,6 +222,8 @@ fn clean_link(number: usize, a: (usize, usize), b: (usize, usize)) -> Link {
         forward: channel.clone(),
         backward: channel,
         middleboxes: Vec::new(),
+        price_per_gb: None,
+        cap_bytes: None,
     }
 }
 

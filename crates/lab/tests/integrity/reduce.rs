@@ -182,7 +182,12 @@ fn halved(work: &Work) -> Work {
         }
         Work::Video(video) => video.segments.iter_mut().for_each(half),
         Work::Stream(stream) => stream.duration_ns.iter_mut().for_each(half),
-        Work::Page(_) | Work::Ping(_) | Work::Cbr(_) | Work::OnOff(_) | Work::Messages(_) => {}
+        Work::Page(_)
+        | Work::Relay(_)
+        | Work::Ping(_)
+        | Work::Cbr(_)
+        | Work::OnOff(_)
+        | Work::Messages(_) => {}
     }
     work
 }

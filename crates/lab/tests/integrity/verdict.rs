@@ -629,7 +629,8 @@ impl<'a> Run<'a> {
             Work::Page(_) => [0; 2],
             Work::PingPong(PingPong { bytes, .. }) => [requests * bytes; 2],
             Work::Messages(Messages { bytes, reverse, .. }) => directed(reverse, requests * bytes),
-            Work::Ping(_) | Work::Cbr(_) | Work::OnOff(_) => [0; 2],
+            // Random plans have no relays.
+            Work::Relay(_) | Work::Ping(_) | Work::Cbr(_) | Work::OnOff(_) => [0; 2],
         }
     }
 

@@ -9,13 +9,17 @@ mod ecf;
 mod equal;
 mod kbest;
 mod linux;
+mod load_balancing;
 pub mod lowest_rtt;
 mod otias;
 mod patience;
+mod priority;
 mod redundant;
 mod rescue;
 mod roundrobin;
+mod smallest_delay;
 mod sttf;
+mod thresholds;
 mod weighted_roundrobin;
 
 use polypath_settings::{Entry, Registry};
@@ -235,6 +239,9 @@ pub static REGISTRY: Registry<dyn Scheduler> = Registry::new(
         Entry::of::<kbest::KBestConfig>(),
         Entry::of::<balanced::BalancedConfig>(),
         Entry::of::<equal::EqualConfig>(),
+        Entry::of::<smallest_delay::SmallestDelayConfig>(),
+        Entry::of::<load_balancing::LoadBalancingConfig>(),
+        Entry::of::<priority::PriorityConfig>(),
         Entry::of::<linux::LinuxConfig>(),
     ],
 );

@@ -21,6 +21,7 @@ def translate(
     if data["version"] != 1:
         raise EngineError(f"this engine reads plans of version 1, not {data['version']}")
     _check_transports(data)
+    _check_relays(data)
     _check_middleboxes(data)
     _check_wifi(data)
     _check_record(data)
@@ -39,6 +40,12 @@ def _check_transports(data: dict[str, Any]) -> None:
             raise EngineError(
                 f"application '{application['name']}' uses QUIC, which Linux does not have; --engine sim has it"
             )
+
+
+def _check_relays(data: dict[str, Any]) -> None:
+    for application in data["applications"]:
+        if application["work"]["kind"] == "relay":
+            raise EngineError(f"application '{application['name']}' is a proxy's relay; --engine sim has it")
 
 
 def _check_middleboxes(data: dict[str, Any]) -> None:

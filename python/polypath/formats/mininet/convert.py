@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from polypath.formats.mininet import tc
+from polypath.formats.mininet import reach, tc
 from polypath.formats.mininet.asked import Asked
 from polypath.formats.mininet.classes import link_options, role
 from polypath.formats.mininet.process import Described, Link, Node
@@ -22,9 +22,15 @@ from polypath.units import nearest
 
 #: Mininet's ipBase, from which hosts get an address each in the natural order of their names.
 FIRST_ADDRESS: Final = ipaddress.IPv4Address("10.0.0.0")
+#: The prefix length that Mininet gives an address without one (mininet/node.py `Node.setIP`).
+PREFIX_LENGTH: Final = 8
+#: The option of a host that a file built by hand has turned into a router (standin/mininet/_net.py).
+FORWARDS: Final = "_forwards"
 #: How long Mininet's iperf test sends.
 IPERF_S: Final = 5
 _NAME = re.compile(NAME_PATTERN)
+#: What a file gives an interface that is to have no address.
+_NO_ADDRESS: Final = ("", "0.0.0.0", "0.0.0.0/0", "0.0.0.0/8")
 _SILENT: Final = {
     "mac": "there are no Ethernet addresses",
     "cpu": "hosts take no processor time",
@@ -62,6 +68,7 @@ class _End:
     interface: str
     options: Mapping[str, Any]
     line: int | None
+    link: int
 
 
 def convert(
@@ -120,13 +127,14 @@ class _Converter:
         fault = self._fault(node.line, node.name or "''")
         if not _NAME.fullmatch(node.name):
             raise fault("a name in a scenario is of letters, digits, '_' and '-', at most 63 of them")
-        return role(node.options.get("cls"), switch=bool(node.options.get("isSwitch")), fault=fault)
+        kind, options = role(node.options.get("cls"), switch=bool(node.options.get("isSwitch")), fault=fault)
+        return ("router" if kind == "host" and node.options.get(FORWARDS) else kind), options
 
     def _links(self, kinds: Mapping[str, str]) -> dict[str, Any]:
         links: dict[str, Any] = {}
-        for link in self.found.links:
+        for number, link in enumerate(self.found.links):
             fault = self._fault(link.line, f"{link.options['node1']}-{link.options['node2']}")
-            ends = [self._end(link, side, kinds) for side in (1, 2)]
+            ends = [self._end(number, link, side, kinds) for side in (1, 2)]
             if ends[0].node == ends[1].node:
                 raise fault("both ends are the same node")
             own, unshaped = link_options(link.options, fault)
@@ -147,7 +155,7 @@ class _Converter:
                 self.ends[end.node].append(end)
         return links
 
-    def _end(self, link: Link, side: int, kinds: Mapping[str, str]) -> _End:
+    def _end(self, number: int, link: Link, side: int, kinds: Mapping[str, str]) -> _End:
         node, port = link.options[f"node{side}"], link.options[f"port{side}"]
         fault = self._fault(link.line, "addLink")
         if node not in kinds:
@@ -169,14 +177,14 @@ class _Converter:
         options = {} if params is None else params["table"]
         if "ip" in link.options:
             options = {**options, "ip": link.options["ip"]}
-        return _End(node, port, interface, options, link.line)
+        return _End(node, port, interface, options, link.line, number)
 
     def _nodes(
         self, nodes: Sequence[Node], kinds: Mapping[str, str], options: Mapping[str, Mapping[str, Any]]
     ) -> dict[str, dict[str, Any]]:
         tables: dict[str, dict[str, Any]] = {"host": {}, "router": {}, "switch": {}}
         taken: dict[ipaddress.IPv4Address | ipaddress.IPv6Address, str] = {}
-        subnets: list[Any] = []
+        subnets: list[tuple[str, Any]] = []
         number = 0
         for node in nodes:
             kind = kinds[node.name]
@@ -190,6 +198,7 @@ class _Converter:
             for place, end in enumerate(sorted(self.ends[node.name], key=lambda end: end.port)):
                 own = given.get("ip") if place == 0 else None
                 text = end.options.get("ip") if own is None else own
+                text = None if text in _NO_ADDRESS else text
                 interfaces[end.interface] = table = {}
                 if text is None and place == 0 and kind == "host":
                     text = f"{FIRST_ADDRESS + number}/8"
@@ -202,24 +211,48 @@ class _Converter:
                 if at.ip in taken:
                     raise self._fault(line, node.name)(f"the address {at.ip} belongs to {taken[at.ip]} already")
                 taken[at.ip] = f"{node.name}:{end.interface}"
-                subnets += [at.network] if at.network not in subnets else []
+                subnets.append((f"{node.name}:{end.interface}", at.network))
                 table["address"] = str(at.ip)
             tables[kind][node.name] = {"interface": {name: each for name, each in interfaces.items() if each}}
-        apart = [one for one in subnets if not any(_overlap(one, other) for other in subnets)]
-        if len(apart) > 1 and not tables["router"]:
-            note = "Mininet's switches do not join these subnets; here their hosts reach each other"
-            self.notes[note] += map(str, apart)
+        self._note_reach(kinds, subnets)
         return tables
+
+    def _note_reach(self, kinds: Mapping[str, str], subnets: Sequence[tuple[str, Any]]) -> None:
+        """Subnets that only switches lie between, and hosts that others would need as routers."""
+        ends = [[(link.options["node1"], one), (link.options["node2"], two)] for link, one, two in self._pairs()]
+        segments = reach.joined(ends, {name for name, kind in kinds.items() if kind == "switch"})
+        for segment in dict.fromkeys(segments.values()):
+            own = list(dict.fromkeys(network for end, network in subnets if segments.get(end) == segment))
+            apart = [one for one in own if not any(_overlap(one, other) for other in own)]
+            if len(apart) > 1 and "router" not in kinds.values():
+                note = "Mininet's switches do not join these subnets; here their hosts reach each other"
+                self.notes[note] += map(str, apart)
+        for name, cut in reach.in_between(ends, kinds):
+            note = f"does not forward in the file, so that {' and '.join(cut)} do not reach each other"
+            self.notes[f"{note}; a class that enables ip_forward is a router"].append(name)
+
+    def _pairs(self) -> list[tuple[Link, str, str]]:
+        """Each link with the names of its two interfaces."""
+        own: dict[int, list[str]] = defaultdict(list)
+        for ends in self.ends.values():
+            for end in ends:
+                own[end.link].append(f"{end.node}:{end.interface}")
+        found = []
+        for number, link in enumerate(self.found.links):
+            first = next(each for each in own[number] if each.startswith(f"{link.options['node1']}:"))
+            found.append((link, first, next(each for each in own[number] if each != first)))
+        return found
 
     def _address(self, text: Any, fault: Any) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
         try:
-            return ipaddress.ip_interface(str(text))
+            bare = "/" not in str(text) and isinstance(ipaddress.ip_address(str(text)), ipaddress.IPv4Address)
+            return ipaddress.ip_interface(f"{text}/{PREFIX_LENGTH}" if bare else str(text))
         except ValueError:
             raise fault(f"ip={text!r}: expected an address such as '10.0.0.1/24'") from None
 
     def _note_options(self, name: str, given: Mapping[str, Any]) -> None:
         for key, value in given.items():
-            if key in ("isSwitch", "cls", "ip", "inNamespace") or value is None:
+            if key in ("isSwitch", "cls", "ip", "inNamespace", FORWARDS) or value is None:
                 continue
             reason = _SILENT.get(key, "an import does not know it")
             self.notes[f"'{key}' has no effect: {reason}"].append(name)

@@ -61,6 +61,7 @@ def described(file: str | None, text: str | None, asked: Asked, *, leave_control
     request = {
         "file": file,
         "text": text,
+        "folder": None if file is None else str(Path(file).absolute().parent),
         "name": asked.name,
         "arguments": list(asked.arguments),
         "keywords": dict(asked.keywords),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from polypath.formats.minitopo.lines import Line, read_lines
 from polypath.scenario.errors import ScenarioError
-from polypath.units import nearest
 
 COMMON_DEFAULTS = {
     "xpType": "none",
@@ -136,7 +135,7 @@ def parse_xp(text: str, file: str) -> Experiment:
         if key not in known and kind not in TYPE_DEFAULTS:
             continue  # the type is refused, whose keys nobody knows
         if key not in known:
-            errors.append(line.error(f"unknown key '{line.key}'", nearest(line.key, own)))
+            warnings.append(line.unknown(own))
         elif key in lines:
             errors.append(line.error(f"'{line.key}' is given twice"))
         else:

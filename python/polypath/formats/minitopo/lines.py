@@ -6,11 +6,12 @@ Blanks around the line do not count.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from polypath.scenario.errors import ScenarioError
+from polypath.units import nearest
 
 T = TypeVar("T")
 
@@ -27,6 +28,11 @@ class Line:
     def error(self, message: str, hint: str | None = None) -> ScenarioError:
         """An error at this line."""
         return ScenarioError(message, self.file, self.number, hint)
+
+    def unknown(self, known: Iterable[str]) -> str:
+        """A warning of a key that minitopo itself does not read, either."""
+        fault = self.error(f"unknown key '{self.key}'", nearest(self.key, known))
+        return f"{fault} (it has no effect)"
 
     def read(self, convert: Callable[[str], T], what: str, text: str | None = None) -> T:
         """The value, or the part of it in `text`, converted; raises ScenarioError when it is not `what`."""

@@ -84,6 +84,7 @@ def parse_topo(text: str, file: str) -> Topology:
     paths: list[Line] = []
     changes: list[Line] = []
     errors: list[ScenarioError] = []
+    warnings: list[str] = []
     for line in read_lines(text, file):
         numbered = _NUMBERED.fullmatch(line.key)
         if line.key in _KEYS and line.key in single:
@@ -91,7 +92,7 @@ def parse_topo(text: str, file: str) -> Topology:
         elif line.key in _KEYS:
             single[line.key] = line
         elif numbered is None:
-            errors.append(line.error(f"unknown key '{line.key}'", nearest(line.key, [*_KEYS, *_EXAMPLES])))
+            warnings.append(line.unknown([*_KEYS, *_EXAMPLES]))
         else:
             (paths if numbered["what"] == "path" else changes).append(line)
     links: dict[tuple[str, int], Link] = {}
@@ -111,6 +112,7 @@ def parse_topo(text: str, file: str) -> Topology:
         errors.append(error)
     if errors:
         raise ScenarioError.collect(errors)
+    topology.warnings.extend(warnings)
     if changes and not switched_on:
         topology.warnings.append(f"{changes[0].key} has no effect without changeNetem:yes")
     return topology

@@ -118,7 +118,7 @@ impl Session for Streaming {
         }
     }
 
-    fn chunks(&self) -> &[Chunk] {
-        self.player.chunks()
+    fn chunks(&self) -> Vec<Chunk> {
+        self.player.chunks().to_vec()
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use polypath_net::TimerId;
 use polypath_transport::{Config, Ways};
 
-use crate::application::{Datagrams, Pages, Request, Session};
+use crate::application::{Chains, Datagrams, Pages, Request, Session, Side};
 
 /// An application in the run.
 pub(super) struct App {
@@ -30,9 +30,10 @@ pub(super) struct App {
 
 pub(super) struct Apps {
     apps: Vec<App>,
-    /// Those whose clients are to be called.
-    roused: Vec<usize>,
+    /// Ends that are to be called.
+    roused: Vec<(usize, Side)>,
     pages: Pages,
+    pub chains: Chains,
     unfinished: usize,
 }
 
@@ -43,6 +44,7 @@ impl Apps {
             apps: Vec::with_capacity(count),
             roused: Vec::new(),
             pages: Pages::default(),
+            chains: Chains::default(),
             unfinished: count,
         }
     }
@@ -72,9 +74,9 @@ impl Apps {
         self.unfinished == 0
     }
 
-    /// An application, and where it names others whose clients are to be called.
+    /// An application, and where it names ends of others that are to be called.
     #[inline(always)]
-    pub fn with_roused(&mut self, application: usize) -> (&mut App, &mut Vec<usize>) {
+    pub fn with_roused(&mut self, application: usize) -> (&mut App, &mut Vec<(usize, Side)>) {
         (&mut self.apps[application], &mut self.roused)
     }
 
@@ -83,8 +85,8 @@ impl Apps {
         !self.roused.is_empty()
     }
 
-    /// Those whose clients are to be called.
-    pub fn take_roused(&mut self) -> Vec<usize> {
+    /// Ends that are to be called.
+    pub fn take_roused(&mut self) -> Vec<(usize, Side)> {
         std::mem::take(&mut self.roused)
     }
 

@@ -8,7 +8,7 @@ use polypath_wire::tcp::header_len;
 
 use crate::application::{Frames, Io, Side};
 use crate::carrier::Carrier;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{ALL, Endpoint};
 use crate::flow::{Body, Content, End, codepoint, ecn, ip_header_len};
 use crate::record::sampled;
 use crate::stream_offsets::Origins;
@@ -57,8 +57,10 @@ impl Hosts {
             .enumerate()
         {
             let timer = world.new_timer(Owner::Endpoint(first + offset));
-            self.endpoints
-                .push(Endpoint::new(node, side, timer, application));
+            let mut endpoint = Endpoint::new(node, side, timer, application);
+            let session = self.apps[application].session.as_ref();
+            endpoint.holds = session.and_then(|it| it.holds(side)).unwrap_or(ALL);
+            self.endpoints.push(endpoint);
         }
         let (source, destination) = self.apps[application].addresses;
         let tuple = Tuple {
@@ -269,7 +271,7 @@ impl Hosts {
             return self.follow_up_other(world, index);
         };
         let came = Came {
-            bytes: connection.read(connection.available(), now),
+            bytes: connection.read(endpoint.holds, now),
             frames: None,
         };
         let (established, at_end) = (connection.established(), connection.at_end());
@@ -311,15 +313,17 @@ impl Hosts {
         }
     }
 
-    /// Calls the clients of applications that another application has news for.
+    /// Calls ends of applications that another application has news for. A relay's connection begins with that.
     #[cold]
     pub(super) fn rouse(&mut self, world: &mut World) {
         let now = world.net.now();
-        for application in self.apps.take_roused() {
-            if let Some(client) = self.apps[application].endpoint {
-                let client = &mut self.endpoints[client];
-                client.wake = now;
-                world.net.call_at(client, NEVER);
+        for (application, side) in self.apps.take_roused() {
+            if let Some(first) = self.apps[application].endpoint {
+                let end = &mut self.endpoints[first + side as usize];
+                end.wake = now;
+                world.net.call_at(end, NEVER);
+            } else if self.plan.applications[application].work.relays().is_some() {
+                self.start(world, application);
             }
         }
     }
@@ -557,7 +561,8 @@ pub(super) fn call_session(
     endpoint.end_seen |= newly_at_end;
     let woken = endpoint.wake <= now;
     let anything = came.bytes > 0 || came.frames.is_some();
-    if !(anything || newly_established || newly_at_end || woken) {
+    let news = anything || newly_established || newly_at_end || woken;
+    if !news && endpoint.holds == ALL {
         return false;
     }
     if woken {
@@ -577,6 +582,7 @@ pub(super) fn call_session(
         arrived: came.bytes,
         frames: came.frames,
         wake: &mut endpoint.wake,
+        holds: &mut endpoint.holds,
         requests: &mut app.requests,
         roused,
     });

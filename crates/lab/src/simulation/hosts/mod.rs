@@ -162,7 +162,7 @@ impl Hosts {
             }
             recorder.requests(index as u32, &app.requests);
             if let Some(session) = &app.session {
-                recorder.chunks(index as u32, session.chunks());
+                recorder.chunks(index as u32, &session.chunks());
                 recorder.objects(index as u32, &session.loaded());
             }
             if let Some(first) = app.endpoint {

@@ -4,7 +4,7 @@ use polypath_transport::Ways;
 
 use super::Hosts;
 use crate::PlanError;
-use crate::application::{Beginning, Begun, Side};
+use crate::application::{Beginning, Begun, Chains, Session, Side};
 use crate::build::{self, SharedConfigs};
 use crate::error::route_problem;
 use crate::plan::{self, Plan, Stacks};
@@ -91,7 +91,15 @@ impl Hosts {
             pages: self.apps.pages(),
         });
         let (session, datagrams) = match begun {
-            Begun::Session(session) => (Some(session), None),
+            Begun::Session(session) => (
+                Some(over_proxies(
+                    &self.plan,
+                    &mut self.apps.chains,
+                    session,
+                    application,
+                )?),
+                None,
+            ),
             Begun::Datagrams(datagrams) => (None, Some(datagrams)),
         };
         let ports = if over_connection {
@@ -116,7 +124,9 @@ impl Hosts {
             Default::default()
         };
         let timer = world.new_timer(Owner::Start(application));
-        world.net.set_timer(timer, start);
+        if settings.work.relays().is_none() {
+            world.net.set_timer(timer, start);
+        }
         self.stacks.insert(application, others);
         self.apps.add(App {
             session,
@@ -132,6 +142,45 @@ impl Hosts {
         });
         Ok(())
     }
+}
+
+/// What runs over an application's connection, if that is one of a chain.
+fn over_proxies(
+    plan: &Plan,
+    chains: &mut Chains,
+    session: Box<dyn Session>,
+    application: usize,
+) -> Result<Box<dyn Session>, PlanError> {
+    let place = || format!("application {}", plan.applications[application].name);
+    if let Some(first) = plan.applications[application].work.relays() {
+        let leg = chains.leg(first, application);
+        let fault = "no application before it begins the chain that it relays";
+        return leg.ok_or_else(|| PlanError::invalid(place(), fault));
+    }
+    let relays = plan.applications.iter().enumerate();
+    let relays = relays.filter(|(_, it)| it.work.relays() == Some(application));
+    let legs: Vec<usize> = std::iter::once(application)
+        .chain(relays.map(|(number, _)| number))
+        .collect();
+    if legs.len() == 1 {
+        return Ok(session);
+    }
+    for pair in legs.windows(2) {
+        let (before, after) = (&plan.applications[pair[0]], &plan.applications[pair[1]]);
+        if pair[1] < pair[0] || before.server != after.client {
+            let fault = format!("{} does not begin where {} ends", after.name, before.name);
+            return Err(PlanError::invalid(place(), fault));
+        }
+    }
+    let over_tcp = |&leg: &usize| {
+        let transport = plan.applications[leg].transport;
+        transport.has_connection() && !transport.is_quic()
+    };
+    if !legs.iter().all(over_tcp) {
+        let fault = "proxies relay TCP and Multipath TCP";
+        return Err(PlanError::invalid(place(), fault));
+    }
+    Ok(chains.add(session, legs))
 }
 
 /// What is wrong where a page's connection has no objects of its own: another one before it has to have them.

@@ -6,13 +6,15 @@ import ast
 import difflib
 import functools
 import json
+import logging
 import os
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from . import _guard, _place
+from . import _by_hand, _guard, _net, _place, _python_2
 from ._controllers import LEARNING, controllers
 from ._describe import described
 from ._place import Refused
@@ -76,7 +78,16 @@ def _topology(request: dict[str, Any]) -> dict[str, Any]:
     if request["file"] is not None:
         tree = _guarded(functools.partial(ast.parse, request["text"], _place.file))
         left_out = _require_representable(tree, leave_out=request["leave_controllers_out"])
+        sys.path.append(request["folder"])
+        sys.argv = [_place.file]
+        logging.FileHandler._open = _log_nowhere  # type: ignore[assignment, method-assign]
+        by_hand = _by_hand.functions(tree) if request["name"] is None else None
         _guard.watch()
+        if by_hand is not None:
+            made = _by_hand.built(tree, by_hand, functools.partial(_executed, tree), _guarded)
+            if made is None:
+                raise _Wrong("it builds no network: none of its code makes a Mininet(..) without arguments")
+            return {**_guarded(functools.partial(described, made)), "name": _own_name(), "left_out": left_out}
         known = _names(_executed(tree), chosen=request["name"])
     else:
         _guard.watch()
@@ -114,8 +125,18 @@ def _require_representable(tree: ast.Module, *, leave_out: bool) -> list[str]:
     return []
 
 
-def _executed(tree: ast.Module) -> dict[str, Any]:
-    names: dict[str, Any] = {"__name__": _NAME, "__file__": _place.file}
+def _own_name() -> str:
+    """The file's name without its ending."""
+    return Path(_place.file).stem
+
+
+def _log_nowhere(_: logging.FileHandler) -> Any:
+    """A log that the file would write is not kept."""
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
+def _executed(tree: ast.Module, name: str = _NAME) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": name, "__file__": _place.file}
     code = _guarded(functools.partial(compile, tree, _place.file, "exec", dont_inherit=True))
     _guarded(functools.partial(exec, code, names))
     return names
@@ -149,12 +170,12 @@ def _guarded(call: Callable[[], Any], topology: str | None = None) -> Any:
     """What a call of the file's code gives; whatever it raises becomes one line."""
     try:
         return call()
-    except (Refused, _Wrong, MemoryError):
+    except (Refused, _Wrong, _net.Done, MemoryError):
         raise
     except SyntaxError as error:
-        raise _Wrong(f"{error.msg}", error.lineno) from error
+        raise _Wrong(_python_2.syntax(error), error.lineno) from error
     except SystemExit as error:
-        raise _Wrong("it ends the process (sys.exit)", _last_line(error)) from error
+        raise _Wrong(_exit(error), _last_line(error)) from error
     except RecursionError as error:
         raise _Wrong("RecursionError: it calls itself without end", _last_line(error)) from error
     except BaseException as error:
@@ -163,7 +184,16 @@ def _guarded(call: Callable[[], Any], topology: str | None = None) -> Any:
         raise _Wrong(f"{where}{_said(error)}", line) from error
 
 
+def _exit(error: SystemExit) -> str:
+    frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if frames and Path(frames[-1]).name in ("argparse.py", "optparse.py"):
+        return "it needs arguments on its command line, and an import gives none; give them defaults in the file"
+    return "it ends the process (sys.exit)"
+
+
 def _said(error: BaseException) -> str:
+    if text := _python_2.runtime(error):
+        return text
     try:
         text = " ".join(str(error).split())[:200]
     except Exception:

@@ -226,13 +226,17 @@ def rows(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, 
     """A row for each connection of a run, without its place, from the run's summary and plan."""
     applications = {each["name"]: each for each in plan["applications"]}
     routing = Routing(plan)
-    total = summary.get("costs", {})
-    paid = {name: total.get(name) for name in ("cost", "priced_bytes", "over_cap_bytes")}
+    paid = _paid(summary)
     return [
         {**_row(connection, application), **paid, **_by_the_plan(connection, plan, application, routing)}
         for connection in summary["connections"]
         for application in [applications[connection["name"]]]
     ]
+
+
+def _paid(summary: Mapping[str, Any]) -> dict[str, Any]:
+    total = summary.get("costs", {})
+    return {name: total.get(name) for name in ("cost", "priced_bytes", "over_cap_bytes")}
 
 
 def of_point(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -243,7 +247,9 @@ def of_point(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[s
     others = [each for each in summary["connections"] if each["name"] not in arrived]
     transports = {each["group"]: each["transport"] for each in arrived.values()}
     groups = [each for each in summary.get("groups", ()) if each["name"] in transports]
-    return rows({"connections": others}, plan) + [_of_group(each, transports[each["name"]]) for each in groups]
+    paid = _paid(summary)
+    flows = [{**_of_group(each, transports[each["name"]]), **paid} for each in groups]
+    return rows({**summary, "connections": others}, plan) + flows
 
 
 def arrives(application: Mapping[str, Any]) -> bool:

@@ -289,7 +289,7 @@ impl<'a> Run<'a> {
         let was = |reason: &str| ends.iter().flatten().any(|end| end == reason);
         let unanswered = ends[1].as_deref() == Some("unreachable") && self.loses_the_server(id);
         if unanswered
-            || self.takes_leave(application) && was("reset")
+            || (self.takes_leave(application) || self.left_alone(application, id)) && was("reset")
             || self.shut_out() && (was("unreachable") || was("reset") || self.proxied())
             || self.interfered()
                 && (was("reset")
@@ -419,6 +419,18 @@ impl<'a> Run<'a> {
                 && peer.profile != Profile::Linux
                 && config.path_manager.name == "endpoints"
                 && self.plan.events.iter().any(down)
+        })
+    }
+
+    /// Whether a side ended as Linux does, its last subflow closed for so long (`net.mptcp.close_timeout`), after the other had lost an
+    /// interface: a host that ends its subflows with their interface has no others, and its peer opens none to it.
+    fn left_alone(&self, application: &Application, id: &str) -> bool {
+        let sides = [("client", CLIENT, SERVER), ("server", SERVER, CLIENT)];
+        sides.into_iter().any(|(side, own, other)| {
+            let down = |event: &Event| matches!(event.action, Action::Interface { node, up: false, .. } if node == other);
+            let config = &stack_of(self.plan, application, own).config;
+            self.plan.events.iter().any(down)
+                && self.outlived_subflows_by(config.close_timeout_ns, id, side)
         })
     }
 

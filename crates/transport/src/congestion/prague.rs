@@ -1,7 +1,8 @@
 //! Prague: DCTCP for the Internet, over queues that mark ECT(1) early (draft-briscoe-iccrg-prague-congestion-control-04; RFC 9331 section 4).
 //!
 //! Where the draft refers to its reference implementation, this follows that (`tcp_prague.c` 0.7 of L4S for Linux). Its function names stand
-//! beside the rules. Packets keep their length at any rate, and a queue of RFC 3168 that marks ECT(1) is not detected, for which neither has a rule.
+//! beside the rules. Packets keep their length at any rate, and a queue of RFC 3168
+//! that marks ECT(1) is not detected, which RFC 9331 section 4.3 asks for.
 
 use super::{Ack, CongestionControl, RateSample, slow_start};
 use crate::path::{CaState, Member, Path};
@@ -51,7 +52,7 @@ impl Algorithm<dyn CongestionControl> for PragueConfig {
     }
 }
 
-/// What the peer says of marks (section 2.4.2, `prague_update_alpha`).
+/// What the peer says of marks (`prague_update_alpha`).
 #[derive(Debug, Default)]
 struct Feedback {
     /// Average part of the packets that are marked.
@@ -101,13 +102,12 @@ impl Prague {
         self.by_rate && self.independent(path)
     }
 
-    /// Section 2.4.4, `prague_virtual_rtt`.
+    /// The RTT that the increase goes by (`prague_virtual_rtt`).
     fn virtual_rtt(&self, path: &Path) -> f64 {
         path.srtt.max(self.target()) as f64 / SECOND as f64
     }
 
-    /// Packets that the window grows by in a round trip: one in a virtual round trip, at a rate that is as much smaller (section 2.4.4,
-    /// `prague_rate_scaled_ai_ack_increase`).
+    /// Packets that the window grows by in a round trip: one in a virtual round trip, at a rate that is as much smaller (`prague_rate_scaled_ai_ack_increase`).
     fn increase(&self, path: &Path) -> f64 {
         let target = self.target();
         if self.feedback.rounds < self.config.rtt_transition
@@ -140,7 +140,7 @@ impl Prague {
     fn grow(&mut self, path: &mut Member, ack: &Ack) {
         let marked = ack.marked.min(ack.packets);
         if marked > 0 && !self.feedback.seen {
-            // Section 2.4.5: the first mark ends slow start.
+            // The first mark ends slow start.
             self.window /= 2.0;
             self.feedback.seen = true;
         }
@@ -173,7 +173,7 @@ impl Prague {
         }
     }
 
-    /// Once a round trip, and a virtual one (section 2.4.2; `prague_should_update_ewma`, `prague_update_alpha`, `prague_new_round`).
+    /// Once a round trip, and a virtual one (`prague_should_update_ewma`, `prague_update_alpha`, `prague_new_round`).
     fn end_round(&mut self, path: &Path, ack: &Ack) {
         let feedback = &mut self.feedback;
         if ack.una < *feedback.end.get_or_insert(ack.una) {
@@ -200,7 +200,7 @@ impl Prague {
         };
     }
 
-    /// Section 2.4.6, `prague_update_pacing_rate`.
+    /// The pacing rate (`prague_update_pacing_rate`).
     fn pace(&mut self, path: &mut Path, now: Nanos) {
         let mut rate = if self.leads_by_rate(path) {
             let half = self.virtual_rtt(path) * SECOND as f64 / 2.0;
@@ -227,7 +227,7 @@ impl Prague {
         }
     }
 
-    /// Section 2.4.3: at most once a round trip, and a virtual one (`prague_enter_cwr`).
+    /// At most once a round trip, and a virtual one (`prague_enter_cwr`).
     fn reduce(&mut self, path: &Path) {
         let now = self.feedback.now;
         let lately = |at| now.saturating_sub(at) < self.target();

@@ -51,7 +51,7 @@ fn variable(lab: &Lab, name: &str) -> f64 {
     found.into_iter().find(|it| it.0 == name).unwrap().1
 }
 
-/// The first mark ends slow start at half the window; alpha begins at nothing, and then averages with 1/16 (section 2.4.2).
+/// The first mark ends slow start at half the window; alpha begins at nothing, and then averages with 1/16.
 #[test]
 fn the_first_mark_halves_and_alpha_averages() {
     let mut lab = lab(50 * MS, 4);
@@ -72,7 +72,7 @@ fn the_first_mark_halves_and_alpha_averages() {
     assert!((0.15..0.3).contains(&alpha), "{alpha}");
 }
 
-/// Section 2.4.4: a packet in each virtual round trip, at the rate of flows that have it: so much a round trip as the square of the ratio.
+/// A packet in each virtual round trip, at the rate of flows that have it: so much a round trip as the square of the ratio.
 #[test]
 fn growth_does_not_depend_on_short_round_trips() {
     for (rtt, transition, growth) in [
@@ -97,7 +97,7 @@ fn growth_does_not_depend_on_short_round_trips() {
     }
 }
 
-/// Pacing is at the window's rate, and twice that in the beginning (section 2.4.6).
+/// Pacing is at the window's rate, and twice that in the beginning.
 #[test]
 fn the_rate_is_that_of_the_window() {
     let mut lab = lab(50 * MS, 4);

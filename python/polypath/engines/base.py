@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import polars as pl
 
@@ -73,6 +73,12 @@ def require_captures(kind: str) -> None:
         hint = nearest(kind, kinds)
         better = f"did you mean '{hint}'?" if hint else f"there is {', '.join(kinds)}"
         raise EngineError(f"unknown captures '{kind}'; {better}")
+
+
+def require_no_kernels(plan: Mapping[str, Any], whose: str) -> None:
+    """Raises EngineError where a host of a Plan is to have a kernel of engine linux."""
+    for host, kernel in plan.get("kernels", {}).items():
+        raise EngineError(f"host '{host}' has the kernel '{kernel}', which {whose} does not run; --engine linux does")
 
 
 def no_progress(now_ns: int, end_ns: int) -> None:

@@ -8,7 +8,15 @@ import polars as pl
 
 from polypath import _core
 from polypath.engines import script
-from polypath.engines.base import EngineError, Options, Outcome, Progress, Unplayable, no_progress
+from polypath.engines.base import (
+    EngineError,
+    Options,
+    Outcome,
+    Progress,
+    Unplayable,
+    no_progress,
+    require_no_kernels,
+)
 from polypath.engines.openflow import Program
 from polypath.results import Recording
 from polypath.scenario import Plan
@@ -35,6 +43,7 @@ class Simulator:
                 each["name"],
                 "is a program of the machine; the simulator cannot run it, --engine linux and live can",
             )
+        require_no_kernels(plan.view, "the simulator")
         directory = None if options.directory is None else str(options.directory)
         qlogs = None if options.qlogs is None else str(options.qlogs)
         loader = script.Loader()
@@ -63,13 +72,13 @@ class Simulator:
 
 
 def check(plan: Plan) -> None:
-    """Prepares a run as the simulator does and runs nothing: programs of the machine are left out, and of algorithms in
+    """Prepares a run as the simulator does and runs nothing: programs of the machine and kernels are left out, and of algorithms in
     Python nothing is executed.
 
     Raises EngineError for a plan that it cannot run.
     """
     reader = script.Reader()
-    network = Plan({key: value for key, value in plan.view.items() if key != "programs"})
+    network = Plan({key: value for key, value in plan.view.items() if key not in ("programs", "kernels")})
     try:
         problem = _core.check(network.json(), reader)
     except RuntimeError as error:

@@ -21,7 +21,7 @@ from polypath.engines.base import EngineError
 SOCKET: Final = "calendar"
 #: As in bridge.c: how much a period is shorter than the lookahead. A guest's clock has 256 ns, which are far less than the
 #: distance of a period's end from the bridge's last writing before it and its next reading after it.
-_SHORTER_NS, _BEFORE_READING_NS = 6_000, 2_000
+_SHORTER_NS, _BEFORE_READING_NS = 60_000, 5_000
 _ACK, _START, _REQUEST, _WAIT, _GET, _UPDATE, _RUN, _FREE_UNTIL, _GET_TOD = range(9)
 _MESSAGE: Final = struct.Struct("=IIQ")
 _MILLISECOND: Final = 1_000_000

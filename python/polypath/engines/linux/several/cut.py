@@ -15,7 +15,7 @@ from polypath.engines.namespaces.wires import NO_IPV6, Netem, changes
 FAR: Final = "x"
 _WAYS: Final = {"forward": ("a", "b"), "backward": ("b", "a")}
 #: In ns: what a guest can wait for the others, and what it need not.
-_SHORTEST, _LONGEST = 50_000, 10_000_000
+_SHORTEST, _LONGEST = 200_000, 10_000_000
 #: Jitter is a normal distribution: what is that many deviations below the delay does not happen.
 _DEVIATIONS: Final = 4
 
@@ -130,7 +130,7 @@ def lookahead(network: Network, parts: list[frozenset[int]]) -> int:
             fastest = min(delays) - _DEVIATIONS * channel["jitter_ns"]
             if fastest < _SHORTEST:
                 raise EngineError(
-                    f"link {link['name']} joins two kernels, which takes a delay of 50 us at least at any time"
+                    f"link {link['name']} joins two kernels, which takes a delay of 200 us at least at any time"
                     + (", and 4 times the jitter more" if channel["jitter_ns"] else "")
                 )
             least = min(least, fastest)

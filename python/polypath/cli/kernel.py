@@ -103,7 +103,9 @@ def list_() -> int:
     known = kernel.named.names()
     if not known:
         raise KernelError("no kernel is built yet; run `polypath kernel build`")
-    widths = [max(map(len, column)) for column in zip(*((name, each.release) for name, each in known.items()), strict=True)]
+    widths = [
+        max(map(len, column)) for column in zip(*((name, each.release) for name, each in known.items()), strict=True)
+    ]
     for name, each in known.items():
         made_of = each.provenance or each.source.rpartition(" ")[0]
         typer.echo(f"{name:{widths[0]}}  {each.release:{widths[1]}}  {each.sha256[:12]}  {made_of}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
@@ -32,7 +34,7 @@ class Simulator:
 
     name = "sim"
 
-    def versions(self) -> dict[str, str]:
+    def versions(self, plan: Mapping[str, Any] | None = None) -> dict[str, str]:
         """None: all of it is Polypath."""
         return {}
 

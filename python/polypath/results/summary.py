@@ -76,6 +76,7 @@ def summary(recording: Recording) -> dict[str, Any]:
         **_controller(recording),
         **_bridging(recording),
         **_programs(recording),
+        **_kernels(recording),
         "links": metrics.links(recording),
         "counters": _counters(recording.table("counters")),
     }
@@ -93,6 +94,11 @@ def _programs(recording: Recording) -> dict[str, Any]:
         for row in recording.table("programs").iter_rows(named=True)
     ]
     return {"programs": found} if found else {}
+
+
+def _kernels(recording: Recording) -> dict[str, Any]:
+    found = recording.metadata.kernels
+    return {"kernels": dict(found)} if found else {}
 
 
 def _groups(recording: Recording) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from polypath.engines.namespaces.session import FILES, Session, network
 from polypath.engines.namespaces.tables import Tables, digest
 from polypath.engines.namespaces.wires import Netem
 from polypath.results import Recording
+from polypath.results.recording import KERNEL_OF
 from polypath.scenario import Plan
 
 _NEWEST = Kernel()
@@ -57,18 +58,16 @@ class LinuxEngine:
         except KernelError:
             return _NEWEST
 
-    def versions(self) -> dict[str, str]:
-        """What takes part in a run beside Polypath. Raises KernelError where no kernel is built."""
-        kernel = self._kernel()
-        return {"linux": kernel.release, "kernel": kernel.folder.name}
-
-    def kernels(self, plan: Mapping[str, Any]) -> dict[str, str]:
-        """Of each host with a kernel of its own, what that is: name, release, hash of the binary, what it is made of.
-        Raises KernelError."""
-        told = {}
+    def versions(self, plan: Mapping[str, Any] | None = None) -> dict[str, str]:
+        """What takes part in a run beside Polypath, and of each host of the Plan with a kernel of its own, what that is.
+        Raises KernelError where a kernel is not built."""
+        usual = self._kernel()
+        told = {"linux": usual.release, "kernel": usual.folder.name}
+        if plan is None:
+            return told
         for host, name in plan.get("kernels", {}).items():
             kernel = named.find(name)
-            told[f"kernel of {host}"] = (
+            told[f"{KERNEL_OF}{host}"] = (
                 f"{name}: {kernel.release}, sha256 {kernel.sha256}, {kernel.provenance or kernel.source}"
             )
         return told
@@ -94,7 +93,7 @@ class LinuxEngine:
             raise EngineError("a run of the machine's programs has one kernel for all hosts (`polypath kernel build`)")
         supported()
         split = several.parts(data, self._named)
-        versions = self.versions() | self.kernels(data)
+        versions = self.versions(data)
         end_ns = int(data["duration_ns"])
 
         def say(now: int) -> None:
@@ -108,11 +107,17 @@ class LinuxEngine:
             raise EngineError("links between two kernels are not captured; there is --pcap hosts")
         ahead = lookahead(job.network, [each.nodes for each in split])
         guests = [
-            (each.kernel, translation.translate(data, captured.captures, each.wires(ahead), releases.of(each.kernel))[1])
+            (
+                each.kernel,
+                translation.translate(data, captured.captures, each.wires(ahead), releases.of(each.kernel))[1],
+            )
             for each in split
         ]
         memory = _memory(data, captured)
-        with several.started(guests, ahead, iperf3.executables(data), int(data["seed"]), memory, say) as (folder, ended):
+        with several.started(guests, ahead, iperf3.executables(data), int(data["seed"]), memory, say) as (
+            folder,
+            ended,
+        ):
             return self._recorded(plan, job, folder, ended, options, versions, started)
 
     @contextmanager

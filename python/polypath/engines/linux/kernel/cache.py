@@ -143,7 +143,9 @@ class Installed:
         return self.folder / DESCRIPTION
 
     def save(self) -> None:
-        data = {name: value for name, value in asdict(self).items() if name != "folder" and (value or name == "variant")}
+        data = {
+            name: value for name, value in asdict(self).items() if name != "folder" and (value or name == "variant")
+        }
         self.description.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
         self.description.chmod(0o644)
 

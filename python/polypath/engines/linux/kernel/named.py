@@ -180,9 +180,7 @@ def _before(place: Path) -> Request:
         data = json.loads((place / _REQUEST).read_text(encoding="utf-8"))
         return Request(data["source"], tuple(data["patches"]), data["fragment"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise KernelError(
-            f"what is the kernel '{place.name}' made of? Give --source, --patch or --fragment"
-        ) from None
+        raise KernelError(f"what is the kernel '{place.name}' made of? Give --source, --patch or --fragment") from None
 
 
 def _fragment(recipe: Recipe, given: str | None) -> Path | None:
@@ -218,7 +216,9 @@ def _prepare(tree: Tree, objects: Path, request: Request, wanted: Recipe) -> str
     shipped = Tree(cache.cache())
     identity = shipped.identity()
     if identity is None or not shipped.path.is_dir():
-        raise KernelError("the source of the recipe's kernel is not here; run `polypath kernel build`, or give --source")
+        raise KernelError(
+            "the source of the recipe's kernel is not here; run `polypath kernel build`, or give --source"
+        )
     if tree.identity() != identity:
         shutil.rmtree(objects, ignore_errors=True)
         tree.share(shipped)

@@ -62,7 +62,8 @@ class Tree:
         """Becomes another tree, whose files it shares until one of both changes them. Raises KernelError."""
         self.remove()
         run(["cp", "-al", str(other.path), str(self.path)])
-        run(["cp", "-a", str(other._originals), str(self._originals)])
+        if other._originals.is_dir():
+            run(["cp", "-a", str(other._originals), str(self._originals)])
         shutil.copyfile(other._state, self._state)
         kept = [path.relative_to(self._originals) for path in self._originals.rglob("*") if path.is_file()]
         for file in {*map(str, kept), *self._read().get("added", [])}:

@@ -122,19 +122,26 @@ def lookahead(network: Network, parts: list[frozenset[int]]) -> int:
     for index, link in enumerate(network.links):
         if place[link["a"]["node"]] == place[link["b"]["node"]]:
             continue
-        for direction in _WAYS:
-            channel = link[direction]
-            if channel["reorder"]:
-                raise EngineError(f"link {link['name']} reorders packets, which a link between two kernels does not")
-            delays = [channel["delay_ns"], *_later(network.plan, index, direction)]
-            fastest = min(delays) - _DEVIATIONS * channel["jitter_ns"]
-            if fastest < _SHORTEST:
-                raise EngineError(
-                    f"link {link['name']} joins two kernels, which takes a delay of 200 us at least at any time"
-                    + (", and 4 times the jitter more" if channel["jitter_ns"] else "")
-                )
-            least = min(least, fastest)
+        if any(link[direction]["reorder"] for direction in _WAYS):
+            raise EngineError(f"link {link['name']} reorders packets, which a link between two kernels does not")
+        if (ahead := fastest(network.plan, index)) < _SHORTEST:
+            jitter = any(link[direction]["jitter_ns"] for direction in _WAYS)
+            raise EngineError(
+                f"link {link['name']} joins two kernels, which takes a delay of 200 us at least at any time"
+                + (", and 4 times the jitter more" if jitter else "")
+            )
+        least = min(least, ahead)
     return least
+
+
+def fastest(plan: Mapping[str, Any], link: int) -> int:
+    """In ns, of the packets on a link in either direction, at any time."""
+    found = []
+    for direction in _WAYS:
+        channel = plan["links"][link][direction]
+        delays = (channel["delay_ns"], *_later(plan, link, direction))
+        found.append(min(delays) - _DEVIATIONS * int(channel["jitter_ns"]))
+    return min(found)
 
 
 def _later(plan: Mapping[str, Any], link: int, direction: str) -> Iterator[int]:

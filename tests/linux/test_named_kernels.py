@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +208,7 @@ def _cut(plan: Plan) -> list[dict[str, str]]:
     groups = [frozenset({0}), frozenset(range(1, len(data["nodes"])))]  # the client; server and router
     ahead = lookahead(translate(data)[0].network, groups)
     return [
-        translation.translate(data, "hosts", lambda network, own=group: Cut(network, own, ahead), Kernel())[1]
+        translation.translate(data, "hosts", partial(Cut, nodes=group, lookahead_ns=ahead), Kernel())[1]
         for group in groups
     ]
 

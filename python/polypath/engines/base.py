@@ -91,9 +91,8 @@ class Engine(Protocol):
     @property
     def name(self) -> str: ...
 
-    def versions(self, plan: Mapping[str, Any] | None = None) -> Mapping[str, str]:
-        """What takes part in a run, or in the run of that Plan, beside Polypath. Raises EngineError where it is not
-        there."""
+    def versions(self) -> Mapping[str, str]:
+        """What takes part in a run beside Polypath. Raises EngineError where it is not there."""
         ...
 
     def run(self, plan: Plan, options: Options = ..., progress: Progress = ...) -> Recording:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
 
 import polars as pl
 
@@ -34,7 +32,7 @@ class Simulator:
 
     name = "sim"
 
-    def versions(self, plan: Mapping[str, Any] | None = None) -> dict[str, str]:
+    def versions(self) -> dict[str, str]:
         """None: all of it is Polypath."""
         return {}
 
@@ -74,8 +72,8 @@ class Simulator:
 
 
 def check(plan: Plan) -> None:
-    """Prepares a run as the simulator does and runs nothing: programs of the machine and kernels are left out, and of algorithms in
-    Python nothing is executed.
+    """Prepares a run as the simulator does and runs nothing: programs of the machine and kernels are left out, and of
+    algorithms in Python nothing is executed.
 
     Raises EngineError for a plan that it cannot run.
     """

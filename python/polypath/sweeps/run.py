@@ -208,7 +208,7 @@ class _Course:
                 grid.require_plans([point])
                 continue
             task = self.task(point)
-            if (found := store.finished(task, {**self.versions, **_with_plan(self.engine, task.plan)})) is not None:
+            if (found := store.finished(task, {**self.versions, **_of_plan(task.plan)})) is not None:
                 self._finish(point, tables.rows(found, task.plan.view), new=True)
         self.done = sum(point.folder in self.states for point in points)
 
@@ -360,12 +360,14 @@ def _beside(engine: str) -> Mapping[str, str]:
         return {}
 
 
-def _with_plan(engine: str, plan: Plan) -> Mapping[str, str]:
-    """Besides, what takes part in a Plan's run only: kernels that its hosts name."""
+def _of_plan(plan: Plan) -> Mapping[str, str]:
+    """What takes part in a Plan's run only: kernels that its hosts name."""
     if not plan.view.get("kernels"):
         return {}
+    from polypath.engines.linux.kernel import named
+
     try:
-        return engines.get(engine).versions(plan.view)
+        return named.told(plan.view)
     except EngineError:
         return {}
 

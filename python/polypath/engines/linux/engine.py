@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from polypath.engines.namespaces.session import FILES, Session, network
 from polypath.engines.namespaces.tables import Tables, digest
 from polypath.engines.namespaces.wires import Netem
 from polypath.results import Recording
-from polypath.results.recording import KERNEL_OF
 from polypath.scenario import Plan
 
 _NEWEST = Kernel()
@@ -58,19 +57,10 @@ class LinuxEngine:
         except KernelError:
             return _NEWEST
 
-    def versions(self, plan: Mapping[str, Any] | None = None) -> dict[str, str]:
-        """What takes part in a run beside Polypath, and of each host of the Plan with a kernel of its own, what that is.
-        Raises KernelError where a kernel is not built."""
-        usual = self._kernel()
-        told = {"linux": usual.release, "kernel": usual.folder.name}
-        if plan is None:
-            return told
-        for host, name in plan.get("kernels", {}).items():
-            kernel = named.find(name)
-            told[f"{KERNEL_OF}{host}"] = (
-                f"{name}: {kernel.release}, sha256 {kernel.sha256}, {kernel.provenance or kernel.source}"
-            )
-        return told
+    def versions(self) -> dict[str, str]:
+        """What takes part in a run beside Polypath. Raises KernelError where no kernel is built."""
+        kernel = self._kernel()
+        return {"linux": kernel.release, "kernel": kernel.folder.name}
 
     def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
         started = time.perf_counter()
@@ -93,7 +83,7 @@ class LinuxEngine:
             raise EngineError("a run of the machine's programs has one kernel for all hosts (`polypath kernel build`)")
         supported()
         split = several.parts(data, self._named)
-        versions = self.versions(data)
+        versions = self.versions() | named.told(data)
         end_ns = int(data["duration_ns"])
 
         def say(now: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ class LiveEngine:
 
     name = "live"
 
-    def versions(self, plan: Mapping[str, Any] | None = None) -> dict[str, str]:
+    def versions(self) -> dict[str, str]:
         """The machine's kernel."""
         return {"linux": platform.release()}
 

@@ -137,7 +137,7 @@ class Netem:
         """A device counts frames of Ethernet, whatever overhead its queue discipline sends them at."""
         return int(self._channels[link, direction]["overhead_bytes"]) - shaping.ETHERNET
 
-    def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> str:
+    def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> str | None:
         link = action["link"]
         changed = changes(action)
         lines: list[str] = []

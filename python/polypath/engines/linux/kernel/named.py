@@ -6,10 +6,10 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from polypath.engines import owned
 from polypath.engines.linux.kernel import cache, make
@@ -18,6 +18,7 @@ from polypath.engines.linux.kernel.cache import VARIANTS, Installed, KernelError
 from polypath.engines.linux.kernel.follow import Followed
 from polypath.engines.linux.kernel.tree import Tree
 from polypath.engines.namespaces import programs
+from polypath.results.recording import KERNEL_OF
 from polypath.units import nearest
 
 _NAME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9_.-]{0,30}$")
@@ -85,6 +86,17 @@ def find(name: str) -> Installed:
         raise KernelError(f"the kernel '{name}' is out of date; run `polypath kernel build --name {name}`")
     kernel.require_own()
     return kernel
+
+
+def told(plan: Mapping[str, Any]) -> dict[str, str]:
+    """Of each host of a Plan with a kernel of its own, what that is, as a run's record has it among its versions.
+    Raises KernelError."""
+    found = {}
+    for host, name in plan.get("kernels", {}).items():
+        kernel = find(name)
+        made_of = kernel.provenance or kernel.source
+        found[f"{KERNEL_OF}{host}"] = f"{name}: {kernel.release}, sha256 {kernel.sha256}, {made_of}"
+    return found
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:

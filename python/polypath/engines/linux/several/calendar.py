@@ -1,7 +1,7 @@
 """The virtual time of several guests: what User Mode Linux calls the calendar (include/uapi/linux/um_timetravel.h).
 
-A guest runs by itself to the end of a period, and waits there for the others. Before all have set up their networks, and
-so agreed on the origin, each runs as if it were alone.
+A guest runs by itself to the end of a period, and waits there for the others. Before all have set up their networks
+and so agreed on the origin, each runs as if it were alone.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Final
 from polypath.engines.base import EngineError
 
 SOCKET: Final = "calendar"
-#: As in bridge.c: how much a period is shorter than the lookahead. A guest's clock has 256 ns, which are far less than the
-#: distance of a period's end from the bridge's last writing before it and its next reading after it.
+#: As in bridge.c: how much a period is shorter than the lookahead. A guest's clock has 256 ns, which are far less than
+#: the distance of a period's end from the bridge's last writing before it and its next reading after it.
 _SHORTER_NS, _BEFORE_READING_NS = 60_000, 5_000
 _ACK, _START, _REQUEST, _WAIT, _GET, _UPDATE, _RUN, _FREE_UNTIL, _GET_TOD = range(9)
 _MESSAGE: Final = struct.Struct("=IIQ")
@@ -100,16 +100,14 @@ class Calendar:
             self._handle(guest, *_MESSAGE.unpack(message))
 
     def _handle(self, guest: _Guest, operation: int, number: int, time: int) -> None:
-        match operation:
-            case 0:  # _ACK
-                return
-            case 1:  # _START
-                self._begin(guest, number)
-                return
-            case 2:  # _REQUEST
-                guest.wanted = time
-            case 3:  # _WAIT
-                guest.waits = True
+        if operation == _ACK:
+            return
+        if operation == _START:
+            self._begin(guest, number)
+            return
+        if operation == _REQUEST:
+            guest.wanted = time
+        guest.waits = guest.waits or operation == _WAIT
         self._send(guest, _ACK, number, guest.now if operation in (_GET, _GET_TOD) else 0)
 
     def _begin(self, guest: _Guest, number: int) -> None:

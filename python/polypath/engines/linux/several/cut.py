@@ -139,7 +139,7 @@ def fastest(plan: Mapping[str, Any], link: int) -> int:
     found = []
     for direction in _WAYS:
         channel = plan["links"][link][direction]
-        delays = (channel["delay_ns"], *_later(plan, link, direction))
+        delays = (int(channel["delay_ns"]), *_later(plan, link, direction))
         found.append(min(delays) - _DEVIATIONS * int(channel["jitter_ns"]))
     return min(found)
 
@@ -147,9 +147,10 @@ def fastest(plan: Mapping[str, Any], link: int) -> int:
 def _later(plan: Mapping[str, Any], link: int, direction: str) -> Iterator[int]:
     for event in plan["events"]:
         action = event["action"]
-        if action["kind"] == "link" and action["link"] == link and action["direction"] in ("both", direction):
-            if action["delay_ns"] is not None:
-                yield action["delay_ns"]
+        if action["kind"] != "link" or action["link"] != link or action["direction"] not in ("both", direction):
+            continue
+        if action["delay_ns"] is not None:
+            yield action["delay_ns"]
 
 
 def _far(link: int) -> str:

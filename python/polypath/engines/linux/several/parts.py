@@ -24,8 +24,8 @@ class Part:
 
 
 def parts(plan: Mapping[str, Any], named: Callable[[str | None], Installed]) -> list[Part]:
-    """A part for each binary, that of hosts without a kernel of their own first. Routers and switches only forward: they
-    are with the hosts that they are nearest to, so that links between two parts are long."""
+    """A part for each binary, that of hosts without a kernel of their own first. Routers and switches only forward:
+    they are with the hosts that they are nearest to, so that links between two parts are long."""
     chosen = plan.get("kernels", {})
     hosts = {index: chosen.get(node["name"]) for index, node in enumerate(plan["nodes"]) if node["kind"] == "host"}
     kernels = {name: named(name) for name in dict.fromkeys(hosts.values())} or {None: named(None)}

@@ -30,7 +30,7 @@ def started(
     memory_mb: int,
     progress: Callable[[int], None],
 ) -> Iterator[tuple[Path, run.Ended]]:
-    """Runs a guest for each kernel with its files, to the end of all: the folder with what all left, and how they ended.
+    """Runs a guest for each kernel with its files, to the end of all: the folder with what all left, and how they end.
     Raises EngineError with the last words of the one that failed."""
     with contextlib.ExitStack() as stack:
         folders = [stack.enter_context(guest.folder(kernel, files, executables)) for kernel, files in parts]

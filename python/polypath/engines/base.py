@@ -14,7 +14,7 @@ from polypath import _core
 from polypath.engines import scheduled
 from polypath.errors import PolypathError
 from polypath.results import Metadata, Recording
-from polypath.scenario import Plan
+from polypath.scenario import Plan, compiled
 from polypath.units import nearest
 
 Captures = Literal["none", "hosts", "links"]
@@ -75,10 +75,17 @@ def require_captures(kind: str) -> None:
         raise EngineError(f"unknown captures '{kind}'; {better}")
 
 
-def require_no_kernels(plan: Mapping[str, Any], whose: str) -> None:
-    """Raises EngineError where a host of a Plan is to have a kernel of engine linux."""
+def require_own(plan: Mapping[str, Any], whose: str) -> None:
+    """Raises EngineError where a Plan has what only engine linux has: kernels by name, schedulers in C."""
     for host, kernel in plan.get("kernels", {}).items():
         raise EngineError(f"host '{host}' has the kernel '{kernel}', which {whose} does not run; --engine linux does")
+    for node in plan["nodes"]:
+        chosen = (node.get("stack") or {}).get("scheduler", {})
+        if chosen.get("name") == compiled.NAME:
+            file = chosen["parameters"]["file"]
+            raise EngineError(
+                f"the scheduler '{file}' is for Linux, which {whose} does not compile; --engine linux does"
+            )
 
 
 def no_progress(now_ns: int, end_ns: int) -> None:

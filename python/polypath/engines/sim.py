@@ -15,7 +15,7 @@ from polypath.engines.base import (
     Progress,
     Unplayable,
     no_progress,
-    require_no_kernels,
+    require_own,
 )
 from polypath.engines.openflow import Program
 from polypath.results import Recording
@@ -43,7 +43,7 @@ class Simulator:
                 each["name"],
                 "is a program of the machine; the simulator cannot run it, --engine linux and live can",
             )
-        require_no_kernels(plan.view, "the simulator")
+        require_own(plan.view, "the simulator")
         directory = None if options.directory is None else str(options.directory)
         qlogs = None if options.qlogs is None else str(options.qlogs)
         loader = script.Loader()
@@ -77,6 +77,7 @@ def check(plan: Plan) -> None:
 
     Raises EngineError for a plan that it cannot run.
     """
+    require_own({**plan.view, "kernels": {}}, "the simulator")
     reader = script.Reader()
     network = Plan({key: value for key, value in plan.view.items() if key not in ("programs", "kernels")})
     try:

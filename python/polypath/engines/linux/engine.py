@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from polypath.engines.base import EngineError, Options, Outcome, Progress, no_progress
 from polypath.engines.linux import guest, processor, releases, several
-from polypath.engines.linux.kernel import Installed, KernelError, find, named
+from polypath.engines.linux.kernel import Installed, KernelError, find, named, own
 from polypath.engines.linux.kernel.make import supported
 from polypath.engines.linux.several.cut import lookahead
 from polypath.engines.namespaces import commands, iperf3, programs, run, translation
@@ -46,9 +47,17 @@ class LinuxEngine:
     def _kernel(self) -> Installed:
         return self._given or find(self._variant)
 
-    def _named(self, name: str | None) -> Installed:
-        """The kernel of a host's that a Plan names, or not."""
-        return self._kernel() if name is None else named.find(name)
+    def _named(self, plan: dict[str, Any]) -> Callable[[str | None], Installed]:
+        """Gives the kernel of a host of a Plan, which it names or not; those that it does not name have its schedulers."""
+        schedulers = own.used(plan)
+        own.require_on_usual(plan)
+
+        def find(name: str | None) -> Installed:
+            if name is not None:
+                return named.find(name)
+            return own.find(schedulers, os.cpu_count() or 1) if schedulers else self._kernel()
+
+        return find
 
     def _means(self) -> Kernel:
         """Where no kernel is built, the newest one's: a plan beyond them is refused before a kernel is asked for."""
@@ -66,7 +75,7 @@ class LinuxEngine:
         started = time.perf_counter()
         data = plan.data
         captured = captures_for(data, options)
-        if data.get("kernels"):
+        if data.get("kernels") or own.used(data):
             return self._run_on_named(plan, captured, options, progress, started)
         job, files = translate(data, captured, self._means())
         supported()
@@ -75,6 +84,16 @@ class LinuxEngine:
         with self._alone(kernel, files, data, captured, options, lambda now: progress(now, end_ns)) as (folder, ended):
             return self._recorded(plan, job, folder, ended, options, versions, started)
 
+    def _versions_of(self, split: Sequence[several.Part]) -> dict[str, str]:
+        """As `versions`; a kernel with schedulers of the Plan's is told by its hash."""
+        for part in split:
+            if not part.kernel.name and part.kernel.provenance:
+                return {
+                    "linux": part.kernel.release,
+                    "kernel": f"sha256 {part.kernel.sha256}, {part.kernel.provenance}",
+                }
+        return self.versions()
+
     def _run_on_named(
         self, plan: Plan, captured: Options, options: Options, progress: Progress, started: float
     ) -> Recording:
@@ -82,8 +101,8 @@ class LinuxEngine:
         if data.get("programs"):
             raise EngineError("a run of the machine's programs has one kernel for all hosts (`polypath kernel build`)")
         supported()
-        split = several.parts(data, self._named)
-        versions = self.versions() | named.told(data)
+        split = several.parts(data, self._named(data))
+        versions = self._versions_of(split) | named.told(data)
         end_ns = int(data["duration_ns"])
 
         def say(now: int) -> None:
@@ -158,8 +177,8 @@ class LinuxEngine:
         data = network(plan.data)
         supported()
         kernel = self._kernel()
-        if data.get("kernels"):
-            split = several.parts(data, self._named)
+        if data.get("kernels") or own.used(data):
+            split = several.parts(data, self._named(data))
             if len(split) > 1:
                 raise EngineError("a network with several kernels has no prompt; give all hosts the same one")
             kernel = split[0].kernel

@@ -225,6 +225,14 @@ def _prepare(tree: Tree, objects: Path, request: Request, wanted: Recipe) -> str
         if tree.prepare(source, wanted):
             shutil.rmtree(objects, ignore_errors=True)
         return source.identity
+    identity = shared(tree, objects)
+    tree.apply(wanted, identity)
+    return identity
+
+
+def shared(tree: Tree, objects: Path) -> str:
+    """Has the tree and its objects begin as those of the recipe's kernel, where they are not of its source. Its identity.
+    Raises KernelError."""
     shipped = Tree(cache.cache())
     identity = shipped.identity()
     if identity is None or not shipped.path.is_dir():
@@ -235,7 +243,6 @@ def _prepare(tree: Tree, objects: Path, request: Request, wanted: Recipe) -> str
         shutil.rmtree(objects, ignore_errors=True)
         tree.share(shipped)
         _share_objects(cache.cache() / "build", objects, shipped.path, tree.path)
-    tree.apply(wanted, identity)
     return identity
 
 

@@ -56,7 +56,7 @@ def test_parameters_are_refused(scenario: Load) -> None:
 
 @pytest.mark.parametrize("engine", ["sim", "live"])
 def test_other_engines_refuse_it(scenario: Load, engine: str) -> None:
-    with pytest.raises(EngineError, match="scheduler 'threefold.c' is for Linux.*--engine linux does"):
+    with pytest.raises(EngineError, match=r"scheduler 'threefold\.c' is for Linux.*--engine linux does"):
         get(engine).run(scenario("pair", f"defaults.scheduler={FILE}").plan())
 
 

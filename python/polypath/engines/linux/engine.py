@@ -48,7 +48,7 @@ class LinuxEngine:
         return self._given or find(self._variant)
 
     def _named(self, plan: dict[str, Any]) -> Callable[[str | None], Installed]:
-        """Gives the kernel of a host of a Plan, which it names or not; those that it does not name have its schedulers."""
+        """Gives the kernel of a host of a Plan, which it names or not; one without a name has the Plan's schedulers."""
         schedulers = own.used(plan)
         own.require_on_usual(plan)
 

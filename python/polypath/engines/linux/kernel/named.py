@@ -37,6 +37,8 @@ class Request:
     patches: tuple[str, ...] = ()
     #: A variant of the recipe, or a file.
     fragment: str | None = None
+    #: Without a source: a folder with files that take the place of the shipped ones.
+    over: str | None = None
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,7 @@ def _require_name(name: str) -> None:
 def _before(place: Path) -> Request:
     try:
         data = json.loads((place / _REQUEST).read_text(encoding="utf-8"))
-        return Request(data["source"], tuple(data["patches"]), data["fragment"])
+        return Request(data["source"], tuple(data["patches"]), data["fragment"], data.get("over"))
     except (OSError, ValueError, KeyError, TypeError):
         raise KernelError(f"what is the kernel '{place.name}' made of? Give --source, --patch or --fragment") from None
 
@@ -226,13 +228,15 @@ def _prepare(tree: Tree, objects: Path, request: Request, wanted: Recipe) -> str
             shutil.rmtree(objects, ignore_errors=True)
         return source.identity
     identity = shared(tree, objects)
+    over = request.over and Path(request.over)
+    tree.lay_over(over or None, Tree(cache.cache()))
     tree.apply(wanted, identity)
-    return identity
+    return f"{identity}, {_of_git(over)}" if over else identity
 
 
 def shared(tree: Tree, objects: Path) -> str:
-    """Has the tree and its objects begin as those of the recipe's kernel, where they are not of its source. Its identity.
-    Raises KernelError."""
+    """Has the tree and its objects begin as those of the recipe's kernel, where they are not of its source; its
+    identity. Raises KernelError."""
     shipped = Tree(cache.cache())
     identity = shipped.identity()
     if identity is None or not shipped.path.is_dir():

@@ -56,8 +56,8 @@ def require_on_usual(plan: Mapping[str, Any]) -> None:
         if kernel is not None and stack and stack["scheduler"]["name"] == compiled.NAME:
             file = stack["scheduler"]["parameters"]["file"]
             raise KernelError(
-                f"host '{node['name']}' has the kernel '{kernel}' and the scheduler '{file}', which is compiled into the"
-                " recipe's kernel only; leave one out"
+                f"host '{node['name']}' has the kernel '{kernel}' and the scheduler '{file}', which is compiled into"
+                " the recipe's kernel only; leave one out"
             )
 
 

@@ -14,6 +14,8 @@ from polypath.engines.linux.kernel.source import Source, run
 
 #: Beside the tree: what it was unpacked from, and the files that the recipe put in or changed.
 _STATE = "source.json"
+#: Beside the tree: the files of another folder that are in it.
+_OVER = "over.txt"
 _CREATED = re.compile(r"^--- /dev/null\n\+\+\+ b/(\S+)", re.MULTILINE)
 _TOUCHED = re.compile(r"^\+\+\+ b/(\S+)", re.MULTILINE)
 
@@ -51,6 +53,20 @@ class Tree:
         """Where a file is as the source has it: beside the tree if the recipe changed it."""
         kept = self._originals / file
         return kept if kept.exists() else self.path / file
+
+    def lay_over(self, folder: Path | None, other: Tree) -> None:
+        """Has the files of a folder in place of those that the other tree, of the same source, has; those of an earlier
+        folder that this one lacks are again as there."""
+        index = self.path.with_name(_OVER)
+        before = index.read_text(encoding="utf-8").splitlines() if index.is_file() else []
+        paths = [] if folder is None else [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        now = {str(path.relative_to(folder)): path for path in paths if folder and ".git" not in path.parts}
+        for file in before:
+            if file not in now:
+                _put(self.upstream(file), other.upstream(file))
+        for file, path in now.items():
+            _put(self.upstream(file), path)
+        index.write_text("".join(f"{file}\n" for file in now), encoding="utf-8")
 
     def remove(self) -> None:
         """Removes the tree with all that is known of it."""
@@ -113,6 +129,14 @@ class Tree:
             raise KernelError(f"this kernel has no {file}, which a patch changes")
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(self.path / file, kept)
+
+
+def _put(target: Path, source: Path) -> None:
+    """Has the target be what the source is, or gone as it is; one that stays is not written."""
+    if source.is_file():
+        _replace(target, source)
+    else:
+        target.unlink(missing_ok=True)
 
 
 def _replace(target: Path, new: Path) -> None:

@@ -97,9 +97,11 @@ class Bisection:
         self.steps: list[Step] = self._kept()
 
     def run(self, figure: Callable[[Path], float | None]) -> Iterator[Step]:
-        """Tries commits and yields each step, the kept ones first. `figure` gives that of a folder with the commit's
-        files, None where the run has none; an EngineError of it has the commit skipped, but not the first two. Raises
-        EngineError where these do not differ."""
+        """Tries commits and yields each step, the kept ones first.
+
+        `figure` gives that of a folder with the commit's files, None where the run has none. Its EngineError skips a
+        commit after the first two. Raises EngineError where these do not differ.
+        """
         ends = [self._tried(each, figure, ends=True) for each in (self._good, self._bad)]
         for step in ends:
             yield step

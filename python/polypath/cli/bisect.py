@@ -52,7 +52,7 @@ def bisect(
     its figure is nearer to that of --bad. One that does not compile or run is skipped. The same command goes on after
     an interruption.
 
-    REPO has the kernel's source, or only some of its files, which then take the place of the shipped ones.
+    REPO has the kernel's source, or only some of its files, which then replace the shipped ones.
 
     Example: `polypath bisect slow.toml --source linux --good v7.1 --bad v7.2 --measure goodput`.
     """
@@ -99,7 +99,7 @@ def _on_kernel(scenario: Scenario, hosts: Sequence[str]) -> Scenario:
 
 
 def _figure(scenario: Scenario, tree: Path, column: str, parallel: int) -> float | None:
-    """Of the run on the kernel of a commit's files. Raises EngineError."""
+    """Runs on the kernel of a commit's files. Raises EngineError."""
     kernel.supported()
     whole = (tree / "arch" / "um").is_dir()
     request = named.Request(source=str(tree)) if whole else named.Request(over=str(tree))

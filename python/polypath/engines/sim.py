@@ -72,8 +72,8 @@ class Simulator:
 
 
 def check(plan: Plan) -> None:
-    """Prepares a run as the simulator does and runs nothing: programs of the machine and kernels are left out, and of
-    algorithms in Python nothing is executed.
+    """Prepares a run as the simulator does and runs nothing. Programs of the machine and kernels are left out, and no
+    algorithm in Python is executed.
 
     Raises EngineError for a plan that it cannot run.
     """

@@ -60,7 +60,7 @@ class Metadata:
 
     @property
     def kernels(self) -> dict[str, str]:
-        """Of each host with a kernel of its own: its name, release, hash, and what it is made of."""
+        """The kernels that hosts chose: name, release, hash, and what each is made of, by host."""
         return {
             name.removeprefix(KERNEL_OF): told for name, told in self.versions.items() if name.startswith(KERNEL_OF)
         }

@@ -235,8 +235,8 @@ def compile_(tree: Path, objects: Path, jobs: int, progress: Progress) -> None:
 def install(
     tree: Path, objects: Path, folder: Path, about: Mapping[str, str], trial: Callable[[Installed], None]
 ) -> Installed:
-    """Puts the compiled kernel into its folder once `trial` has passed it; `about` is what is told of it besides what
-    the build tells."""
+    """Puts the compiled kernel into its folder once `trial` has passed it; `about` has the rest of its
+    description."""
     owned.clear(folder.parent, _PARTIAL)
     with owned.made(folder.parent, _PARTIAL) as place:
         partial = place / "kernel"

@@ -91,8 +91,7 @@ def find(name: str) -> Installed:
 
 
 def told(plan: Mapping[str, Any]) -> dict[str, str]:
-    """Of each host of a Plan with a kernel of its own, what that is, as a run's record has it among its versions.
-    Raises KernelError."""
+    """The kernels that hosts of a Plan name, as a run's record has them among its versions. Raises KernelError."""
     found = {}
     for host, name in plan.get("kernels", {}).items():
         kernel = find(name)

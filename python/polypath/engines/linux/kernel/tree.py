@@ -55,8 +55,8 @@ class Tree:
         return kept if kept.exists() else self.path / file
 
     def lay_over(self, folder: Path | None, other: Tree) -> None:
-        """Has the files of a folder in place of those that the other tree, of the same source, has; those of an earlier
-        folder that this one lacks are again as there."""
+        """Replaces files by those of a folder. Files of an earlier folder that this one lacks become as in the other
+        tree, which is of the same source."""
         index = self.path.with_name(_OVER)
         before = index.read_text(encoding="utf-8").splitlines() if index.is_file() else []
         paths = [] if folder is None else [path for path in sorted(folder.rglob("*")) if path.is_file()]

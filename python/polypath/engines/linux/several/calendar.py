@@ -1,6 +1,6 @@
 """The virtual time of several guests: what User Mode Linux calls the calendar (include/uapi/linux/um_timetravel.h).
 
-A guest runs by itself to the end of a period, and waits there for the others. Before all have set up their networks
+A guest runs on its own to the end of a period, and waits there for the others. Before all have set up their networks
 and so agreed on the origin, each runs as if it were alone.
 """
 

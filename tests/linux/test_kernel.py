@@ -137,7 +137,7 @@ def test_a_kernel_does_not_tell_who_built_it_nor_how_often(tmp_path: Path, monke
     monkeypatch.setenv("KBUILD_BUILD_VERSION", "7")
     told = ["USER", "HOST", "VERSION", "TIMESTAMP"]
     (tmp_path / "Makefile").write_text("linux:\n\t@echo " + " ".join(f"$(KBUILD_BUILD_{name})" for name in told))
-    make._compile(tmp_path, tmp_path, 1, lambda what, done, total: None)
+    make.compile_(tmp_path, tmp_path, 1, lambda what, done, total: None)
     assert "polypath polypath 1 @0\n" in (tmp_path / "build.log").read_text()
 
 
@@ -249,7 +249,7 @@ def test_a_release_that_does_not_do_gives_way_to_the_next_source(
     monkeypatch.setenv(cache.RECIPE_VARIABLE, str(recipe.folder))
     (recipe.folder / "source.toml").write_text(SOURCES)
     monkeypatch.setattr(programs, "build", lambda: None)
-    monkeypatch.setattr(make, "_require_tools", lambda: None)
+    monkeypatch.setattr(make, "require_tools", lambda: None)
     _mirror(monkeypatch, {"linux-source-7.2": "7.2.14-1", "linux-source-6.12": "6.12.117-1"})
 
     def made(chosen: source.Source, *_: object) -> Installed:
@@ -309,12 +309,11 @@ def test_a_kernel_is_kept_once_it_has_passed_its_trial(tmp_path: Path, monkeypat
     def trial(kernel: Installed) -> None:
         raise EngineError("ecf with lia brings 5 of 9 bytes")
 
+    folder, about = cache.cache() / "kernel", {"source": "source", "recipe": "digest", "variant": ""}
     with pytest.raises(KernelError, match="fails its trial: ecf with lia brings 5 of 9 bytes"):
-        make._install(
-            tmp_path, tmp_path, "digest", "source", "", lambda kernel: make._try(kernel, trial, lambda *_: None)
-        )
+        make.install(tmp_path, tmp_path, folder, about, lambda kernel: make.attempt(kernel, trial, lambda *_: None))
     assert not list(cache.cache().iterdir())
-    first, again = (make._install(tmp_path, tmp_path, "digest", "source", "", lambda kernel: None) for _ in range(2))
+    first, again = (make.install(tmp_path, tmp_path, folder, about, lambda kernel: None) for _ in range(2))
     assert first == again
     assert [kernel.folder for kernel in cache.installed()] == list(cache.cache().iterdir()) == [first.folder]
     first.require_own()

@@ -40,6 +40,16 @@ def build(
     ] = None,
     debug: _Debug = False,
     conformance: _Conformance = False,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="A further kernel, which hosts choose by this name.")
+    ] = None,
+    patch: Annotated[
+        list[Path] | None, typer.Option("--patch", metavar="FILE", help="A patch on the source of --name; repeatable.")
+    ] = None,
+    fragment: Annotated[
+        str | None,
+        typer.Option("--fragment", metavar="NAME|FILE", help="More configuration of --name: debug, kasan or a file."),
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Compilers that run at a time.")] = os.cpu_count()
     or 1,
 ) -> int:
@@ -48,8 +58,16 @@ def build(
     If the first source of `source.toml` cannot be fetched, the newest release of its series replaces it, or the next
     source. Runs use the kernel that was requested last.
 
-    Examples: `polypath kernel build --jobs 4`, `polypath kernel build --source linux-7.2.12.tar.xz`.
+    With `--name`, the kernel is one of its own. `host.NAME.kernel` of a scenario chooses it. Without `--source` it is
+    the shipped source with patches. A second call with the name alone builds what changed.
+
+    Examples: `polypath kernel build --jobs 4`, `polypath kernel build --source linux-7.2.12.tar.xz`,
+    `polypath kernel build --name mine --patch slower.patch`.
     """
+    if name is None and (patch or fragment):
+        raise KernelError("--patch and --fragment are for a kernel with a name; add --name")
+    if name is not None and (debug or conformance):
+        raise KernelError("a kernel with a name takes --fragment debug or --fragment conformance")
     started = time.monotonic()
     stage = "looking for the kernel"
     with _shown() as bar:
@@ -62,9 +80,35 @@ def build(
             stage = what
             bar.update(task, description=what, completed=done, total=total or None)
 
-        built, new = kernel.build(source, _variant(debug, conformance), jobs, trial, progress, warn)
+        if name is not None:
+            request = kernel.named.Request(
+                None if source is None else str(source.resolve()),
+                tuple(str(path.resolve()) for path in patch or ()),
+                str(Path(fragment).resolve()) if fragment and Path(fragment).is_file() else fragment,
+            )
+            built, new = kernel.named.build(name, request, jobs, trial, progress), True
+        else:
+            built, new = kernel.build(source, _variant(debug, conformance), jobs, trial, progress, warn)
     took = f"built in {time.monotonic() - started:.0f} s" if new else "already built"
     typer.echo(f"Linux {built.release} {took}: {built.binary}")
+    return DONE
+
+
+@app.command("list")
+def list_() -> int:
+    """Show the kernels that a host of a scenario can have, by name.
+
+    Example: `polypath kernel list`.
+    """
+    known = kernel.named.names()
+    if not known:
+        raise KernelError("no kernel is built yet; run `polypath kernel build`")
+    widths = [
+        max(map(len, column)) for column in zip(*((name, each.release) for name, each in known.items()), strict=True)
+    ]
+    for name, each in known.items():
+        made_of = each.provenance or each.source.rpartition(" ")[0]
+        typer.echo(f"{name:{widths[0]}}  {each.release:{widths[1]}}  {each.sha256[:12]}  {made_of}")
     return DONE
 
 

@@ -44,7 +44,7 @@ def run(
     parallel: int | None,
 ) -> int:
     """Runs every value with every seed, and prints the differences within seeds."""
-    chosen = [_measure(name) for name in measures]
+    chosen = [measure(name) for name in measures]
     name = by.partition("=")[0].strip()
     if name in (SEED, SEEDS):
         raise InputError(f"--by {name}: seeds make the pairs; name a setting whose values are compared")
@@ -111,7 +111,7 @@ def _require_networks(job: jobs.Job, by: Axis, networks: Sequence[str]) -> None:
             )
 
 
-def _measure(name: str) -> str:
+def measure(name: str) -> str:
     known = {short(each): each for each in MEASURES}
     if name in known or name in MEASURES:
         return known.get(name, name)

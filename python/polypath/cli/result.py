@@ -38,6 +38,10 @@ def show(recording: Recording, title: str) -> None:
                 out.print(escape(line))
     for number, each in enumerate(more):
         _print_table(each, title if not found and number == 0 else "")
+    for host, told in recording.metadata.kernels.items():
+        name, _, what = told.partition(": ")
+        release, sha256 = what.split(", ")[:2]
+        out.print(escape(f"{host}: kernel {name}, {release}, {sha256[:19]}"))
     if recording.metadata.interrupted:
         out.print(f"[yellow]interrupted at {recording.metadata.end_ns / 1e9:.3f} s of simulated time[/yellow]")
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import polars as pl
 
@@ -14,7 +14,7 @@ from polypath import _core
 from polypath.engines import scheduled
 from polypath.errors import PolypathError
 from polypath.results import Metadata, Recording
-from polypath.scenario import Plan
+from polypath.scenario import Plan, compiled
 from polypath.units import nearest
 
 Captures = Literal["none", "hosts", "links"]
@@ -73,6 +73,19 @@ def require_captures(kind: str) -> None:
         hint = nearest(kind, kinds)
         better = f"did you mean '{hint}'?" if hint else f"there is {', '.join(kinds)}"
         raise EngineError(f"unknown captures '{kind}'; {better}")
+
+
+def require_own(plan: Mapping[str, Any], whose: str) -> None:
+    """Raises EngineError where a Plan has what only engine linux has: kernels by name, schedulers in C."""
+    for host, kernel in plan.get("kernels", {}).items():
+        raise EngineError(f"host '{host}' has the kernel '{kernel}', which {whose} does not run; --engine linux does")
+    for node in plan["nodes"]:
+        chosen = (node.get("stack") or {}).get("scheduler", {})
+        if chosen.get("name") == compiled.NAME:
+            file = chosen["parameters"]["file"]
+            raise EngineError(
+                f"the scheduler '{file}' is for Linux, which {whose} does not compile; --engine linux does"
+            )
 
 
 def no_progress(now_ns: int, end_ns: int) -> None:

@@ -8,7 +8,15 @@ import polars as pl
 
 from polypath import _core
 from polypath.engines import script
-from polypath.engines.base import EngineError, Options, Outcome, Progress, Unplayable, no_progress
+from polypath.engines.base import (
+    EngineError,
+    Options,
+    Outcome,
+    Progress,
+    Unplayable,
+    no_progress,
+    require_own,
+)
 from polypath.engines.openflow import Program
 from polypath.results import Recording
 from polypath.scenario import Plan
@@ -35,6 +43,7 @@ class Simulator:
                 each["name"],
                 "is a program of the machine; the simulator cannot run it, --engine linux and live can",
             )
+        require_own(plan.view, "the simulator")
         directory = None if options.directory is None else str(options.directory)
         qlogs = None if options.qlogs is None else str(options.qlogs)
         loader = script.Loader()
@@ -63,13 +72,14 @@ class Simulator:
 
 
 def check(plan: Plan) -> None:
-    """Prepares a run as the simulator does and runs nothing: programs of the machine are left out, and of algorithms in
-    Python nothing is executed.
+    """Prepares a run as the simulator does and runs nothing. Programs of the machine and kernels are left out, and no
+    algorithm in Python is executed.
 
     Raises EngineError for a plan that it cannot run.
     """
+    require_own({**plan.view, "kernels": {}}, "the simulator")
     reader = script.Reader()
-    network = Plan({key: value for key, value in plan.view.items() if key != "programs"})
+    network = Plan({key: value for key, value in plan.view.items() if key not in ("programs", "kernels")})
     try:
         problem = _core.check(network.json(), reader)
     except RuntimeError as error:

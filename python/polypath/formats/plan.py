@@ -53,7 +53,7 @@ def scenario_of(plan: Plan, filename: str) -> Scenario:
         one.update({end: other[end] for end in ("source", "destination") if one.get(end) is None})
     for place, wanted, found in _differences(given, made):
         raise ScenarioError(f"no scenario has this plan: {place} is {wanted!r}, and would be {found!r}", filename)
-    network = Plan({name: value for name, value in plan.data.items() if name != "programs"})
+    network = Plan({name: value for name, value in plan.data.items() if name not in ("programs", "kernels")})
     if problem := _core.check(network.json()):
         raise ScenarioError(f"the simulator cannot run this plan: {problem}", filename)
     return scenario
@@ -193,7 +193,9 @@ class _Writer:
 
     def _host(self, node: Data) -> dict[str, Any]:
         forwards = {"forwards": True} if node.get("forwards") else {}
-        return {**_stack(node["stack"]), **forwards, **_interfaces(node)}
+        chosen = self.plan.get("kernels", {}).get(node["name"])
+        kernel = {} if chosen is None else {"kernel": chosen}
+        return {**_stack(node["stack"]), **kernel, **forwards, **_interfaces(node)}
 
     def _end(self, end: Data) -> str:
         node = self.nodes[end["node"]]

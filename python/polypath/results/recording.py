@@ -32,6 +32,10 @@ FORMAT = 1
 T = TypeVar("T")
 
 
+#: What stands before a host's name among the versions, for the kernel that the host chose.
+KERNEL_OF = "kernel of "
+
+
 @dataclass(frozen=True)
 class Metadata:
     """How a Recording came about; becomes manifest.json."""
@@ -53,6 +57,13 @@ class Metadata:
     wall_s: float = 0.0
     #: Of the parts that took part, polypath among them.
     versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kernels(self) -> dict[str, str]:
+        """The kernels that hosts chose: name, release, hash, and what each is made of, by host."""
+        return {
+            name.removeprefix(KERNEL_OF): told for name, told in self.versions.items() if name.startswith(KERNEL_OF)
+        }
 
     def to_data(self) -> dict[str, Any]:
         """What manifest.json holds of it."""

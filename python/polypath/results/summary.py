@@ -81,6 +81,7 @@ def summary(recording: Recording) -> dict[str, Any]:
         **_bridging(recording),
         **_programs(recording),
         **_costs(recording),
+        **_kernels(recording),
         "links": metrics.links(recording),
         "counters": _counters(recording.table("counters")),
     }
@@ -98,6 +99,11 @@ def _programs(recording: Recording) -> dict[str, Any]:
         for row in recording.table("programs").iter_rows(named=True)
     ]
     return {"programs": found} if found else {}
+
+
+def _kernels(recording: Recording) -> dict[str, Any]:
+    found = recording.metadata.kernels
+    return {"kernels": dict(found)} if found else {}
 
 
 def _groups(recording: Recording) -> dict[str, Any]:

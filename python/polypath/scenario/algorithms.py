@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
 
 from polypath import registry
-from polypath.scenario import script
+from polypath.scenario import compiled, script
 from polypath.scenario.fields import fault
 
 REGISTRY_KEY = "x-registry"
@@ -49,6 +49,8 @@ def resolved(kind: registry.Kind, algorithm: Algorithm) -> dict[str, Any]:
     name, given = algorithm.name, algorithm.parameters
     if script.is_script(name):
         return {"name": script.NAME, "parameters": script.parameters(kind, name, given)}
+    if kind == "scheduler" and compiled.is_file(name):
+        return {"name": compiled.NAME, "parameters": compiled.parameters(name, given)}
     if name.endswith(".py") and kind in script.METHODS:
         raise registry.RegistryError(f"'{name}' is a file; name its class, too, as '{name}:CLASS'")
     return {"name": name, "parameters": registry.resolve(kind, name, given)}

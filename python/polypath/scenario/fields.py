@@ -221,5 +221,20 @@ def _check_name(value: str) -> str:
     return value
 
 
+KERNEL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,30}$"
+
+
+def _read_kernel(value: object) -> object:
+    """A release is a name, which a command line or a file may give as a number."""
+    if isinstance(value, float):
+        return str(value)
+    if not isinstance(value, str) or not re.fullmatch(KERNEL_PATTERN, value):
+        raise fault(f"{value!r} is no kernel's name, such as 7.2 or mine; `polypath kernel list` shows them")
+    return value
+
+
+Kernel = Annotated[str, BeforeValidator(_read_kernel), WithJsonSchema({"type": "string", "pattern": KERNEL_PATTERN})]
+"""The name of a kernel of engine linux."""
+
 Name = Annotated[str, AfterValidator(_check_name), WithJsonSchema({"type": "string", "pattern": NAME_PATTERN})]
 """The name of a host, link, interface or application."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from polypath.scenario import rows, script
+from polypath.scenario import compiled, rows, script
 from polypath.scenario.positions import Path as Place
 from polypath.scenario.stack import ALGORITHMS
 
@@ -26,7 +26,7 @@ _AXES: Final = ("vary",)
 
 
 class Named(NamedTuple):
-    """A text that names a file, and where it stands; of an algorithm it names the class, too."""
+    """A text that names a file, and where it stands; of an algorithm in Python it names the class, too."""
 
     place: Place
     text: str
@@ -34,7 +34,7 @@ class Named(NamedTuple):
 
     @property
     def file(self) -> Path:
-        return Path(self.text.rpartition(":")[0] if self.algorithm else self.text)
+        return Path((self.algorithm and self.text.rpartition(":")[0]) or self.text)
 
 
 def named(data: Any) -> list[Named]:
@@ -57,7 +57,7 @@ def _named(data: Any, place: Place, key: str, of_file: bool) -> Iterator[Named]:
     elif isinstance(data, list):
         for number, value in enumerate(data):
             yield from _named(value, (*place, number), key if key in _ALGORITHMS else "", of_file)
-    elif isinstance(data, str) and (of_file or script.is_script(data)):
+    elif isinstance(data, str) and (of_file or script.is_script(data) or compiled.is_at(place, data)):
         yield Named(place, data, not of_file)
 
 

@@ -355,7 +355,7 @@ class Scenario(Tables):
 
 def _holds(file_and_class: str, source: str) -> bool:
     try:
-        return read_text(FilePath(file_and_class.rpartition(":")[0]), "Python file") == source
+        return read_text(FilePath(file_and_class.rpartition(":")[0] or file_and_class), "Python file") == source
     except ScenarioError:
         return False
 

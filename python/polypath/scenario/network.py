@@ -14,6 +14,7 @@ from polypath.scenario.declared import OneOf
 from polypath.scenario.fields import (
     Addresses,
     Depth,
+    Kernel,
     Name,
     OrText,
     Prefix,
@@ -45,6 +46,9 @@ class Host(Stack):
 
     interface: dict[Name, Interface] = Field(default_factory=dict)
     """The host's interfaces by name."""
+    kernel: Kernel | None = None
+    """The kernel that the host runs on in engine linux, as `polypath kernel list` names it; without it, the one that is
+    built. Other engines refuse it."""
     forwards: bool = False
     """Whether it forwards packets of others, like a router or the servers of BCube. Its own packets leave through the
     interface of their source address and never come back through it."""

@@ -168,6 +168,7 @@ class _Builder:
             **({"media": [{"name": name} for name in tables.medium]} if tables.medium else {}),
             "routes": self._routes() + self._source_routes(),
             "routing": tables.routing,
+            **self._kernels(),
             **({} if tables.controller is None else {"controller": tables.controller.plan()}),
             **({} if tables.bridging is None else {"bridging": tables.bridging.plan(self.node)}),
             "applications": [self._application(application) for _, application in between_hosts(tables)],
@@ -182,6 +183,11 @@ class _Builder:
                 **({"snaplen": tables.record.snaplen} if tables.record.snaplen is not None else {}),
             },
         }
+
+    def _kernels(self) -> dict[str, dict[str, str]]:
+        """Hosts with kernels of their own, by name; a plan without them does not name them."""
+        found = {name: host.kernel for name, host in self.tables.host.items() if host.kernel is not None}
+        return {"kernels": found} if found else {}
 
     def _node(self, name: str) -> dict[str, Any]:
         host = self.tables.host.get(name)

@@ -46,7 +46,9 @@ def resolve(tables: Tables) -> Tables:
     interfaces = _interfaces(tables, ends)
     stacks = _stacks(tables)
     hosts = {
-        name: Host.model_construct(**stacks[id(host)], interface=interfaces.get(name, {}), forwards=host.forwards)
+        name: Host.model_construct(
+            **stacks[id(host)], interface=interfaces.get(name, {}), forwards=host.forwards, kernel=host.kernel
+        )
         for name, host in tables.host.items()
     }
     resolved = tables.model_copy(

@@ -77,7 +77,8 @@ class _Shelf:
             name = f"{FOLDER}/{folder}{path.name}"
             self.content[name] = self._taken[name.casefold()] = content
         here = f"{FOLDER}/{folder}{file.name}"
-        return f"{here}:{each.text.rpartition(':')[2]}" if each.algorithm else here
+        _, colon, wanted = each.text.rpartition(":")
+        return f"{here}:{wanted}" if each.algorithm and colon else here
 
     def _has_room(self, folder: str, found: Mapping[Path, bytes]) -> bool:
         names = {f"{FOLDER}/{folder}{path.name}".casefold(): content for path, content in found.items()}

@@ -15,7 +15,7 @@ import polars as pl
 
 from polypath import _core
 from polypath.engines import EngineError, script
-from polypath.engines.base import Outcome
+from polypath.engines.base import Outcome, require_own
 from polypath.interface import Target, found
 from polypath.results import Recording
 from polypath.running import named
@@ -392,6 +392,7 @@ def _prepared(
 def _require_steppable(plan: Plan) -> None:
     if (plan.view.get("controller") or {}).get("app"):
         raise EngineError("a run with an os-ken application cannot be stepped; use polypath.run")
+    require_own(plan.view, "the simulator")
     for each in plan.view.get("programs", ()):
         raise EngineError(f"application '{each['name']}' is a program of the machine, which the simulator cannot run")
 

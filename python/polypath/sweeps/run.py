@@ -23,7 +23,7 @@ from polypath.results.folder import Folder
 from polypath.results.points import SEED, Axis
 from polypath.results.statistics import over_seeds
 from polypath.results.swept import SweptRun
-from polypath.scenario import Scenario
+from polypath.scenario import Plan, Scenario
 from polypath.scenario.seeds import Seeds
 from polypath.sweeps import adaptive, executor, grid, store
 from polypath.sweeps.executor import WorkerLost
@@ -192,7 +192,8 @@ class _Course:
 
     def __post_init__(self) -> None:
         if self.held is not None:
-            keys = Keys(self.sweep.scenario, self.engine, self.versions, self.wanted)
+            versions = {**self.versions, **_kernels(self.sweep.scenario)}
+            keys = Keys(self.sweep.scenario, self.engine, versions, self.wanted)
             self.journal = Journal(self.held.path, keys)
         self._take(self.sweep.points)
         self.kept = self.done
@@ -213,7 +214,7 @@ class _Course:
                 grid.require_plans([point])
                 continue
             task = self.task(point)
-            if (found := store.finished(task, self.versions)) is not None:
+            if (found := store.finished(task, {**self.versions, **_of_plan(task.plan)})) is not None:
                 self._finish(point, tables.of_point(found, task.plan.view), new=True)
         self.done = sum(point.folder in self.states for point in points)
 
@@ -363,6 +364,28 @@ def _beside(engine: str) -> Mapping[str, str]:
         return engines.get(engine).versions()
     except EngineError:
         return {}
+
+
+def _of_plan(plan: Plan) -> Mapping[str, str]:
+    """What takes part in a Plan's run only: kernels that its hosts name."""
+    if not plan.view.get("kernels"):
+        return {}
+    from polypath.engines.linux.kernel import named
+
+    try:
+        return named.told(plan.view)
+    except EngineError:
+        return {}
+
+
+def _kernels(scenario: Scenario) -> Mapping[str, str]:
+    """The hashes of all kernels with names, where the scenario or an axis chooses one: each may be another by now."""
+    paths = [path for axis in scenario.axes for path in axis.paths]
+    if not any(host.kernel for host in scenario.host.values()) and not any(path.endswith(".kernel") for path in paths):
+        return {}
+    from polypath.engines.linux.kernel import named
+
+    return {f"kernel {name}": kernel.sha256 for name, kernel in named.names().items()}
 
 
 @contextmanager

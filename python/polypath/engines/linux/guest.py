@@ -58,7 +58,7 @@ def boot(path: Path, seed: int, memory_mb: int, progress: Callable[[int], None])
     return ended
 
 
-def command(seed: int, memory_mb: int) -> list[str]:
+def command(seed: int, memory_mb: int, time: str = "inf-cpu") -> list[str]:
     """What boots the guest in its folder. Raises KernelError."""
     # the command line is part of the guest's entropy: what differs from run to run, such as paths, must not be in it
     return [
@@ -79,7 +79,7 @@ def command(seed: int, memory_mb: int) -> list[str]:
         "quiet",
         # programs under a filter in place of a tracer: half the time; ptrace where the machine allows no filter
         "seccomp=auto",
-        "time-travel=inf-cpu",
+        f"time-travel={time}",
         "time-travel-start=1700000000000000000",
         f"randseed={seed}",
     ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from polypath.engines import owned
-from polypath.engines.base import Captures, EngineError, Options, Outcome, Progress, no_progress
+from polypath.engines.base import Captures, EngineError, Options, Outcome, Progress, no_progress, require_own
 from polypath.engines.live.machine import NAMESPACES, Machine, MachineKernel, probe
 from polypath.engines.live.simulated import Simulated
 from polypath.engines.namespaces import commands, iperf3, programs, run, translation
@@ -48,6 +48,7 @@ class LiveEngine:
     def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
         started = time.perf_counter()
         data = plan.data
+        require_own(data, "engine live")
         end_ns = int(data["duration_ns"])
         _require_time(end_ns / 1e9)
         machine = probe()
@@ -85,6 +86,7 @@ class LiveEngine:
     def session(self, plan: Plan) -> Iterator[Session]:
         """The Plan's network without its applications and events, to be asked for one thing after the other. Raises
         EngineError."""
+        require_own(plan.view, "engine live")
         data = {**network(plan.data), "duration_ns": _FOR_EVER_NS}
         job, files = _translate(data, "hosts", probe())
         files |= FILES | commands.names(data)

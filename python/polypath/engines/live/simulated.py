@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ _ENGINES_OWN = ("programs", "clients")
 
 class Simulated:
     """Hosts are namespaces whose interfaces are TAPs; the driver (drive.py) holds their other ends."""
+
+    #: Its routers and links are not in the kernel.
+    whole = True
 
     def __init__(self, network: Network) -> None:
         self.network = network
@@ -61,6 +64,9 @@ class Simulated:
 
     def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> None:
         """The driver knows the Plan's events."""
+
+    def bridges(self) -> Sequence[str]:
+        return ()
 
     def files(self) -> dict[str, str]:
         """What the driver reads, and the script that starts it."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from polypath.engines.base import EngineError
 from polypath.registry import TITLES, Kind, entries
+from polypath.scenario import compiled
 
 Choice = Mapping[str, Any]
 _Name = Callable[[Mapping[str, Any]], str]
@@ -58,6 +60,12 @@ def _show(value: Any) -> str:
 
 _ONCE = "the kernel's scheduler hooks hand each byte to one subflow"
 
+
+def own_name(given: Mapping[str, Any]) -> str:
+    """The name in the kernel of a scheduler in C, which has room for 15 letters (MPTCP_SCHED_NAME_MAX)."""
+    return f"own_{hashlib.sha256(given['source'].encode()).hexdigest()[:10]}"
+
+
 #: `default` is the kernel's own default scheduler, whose rule is not the out-of-tree kernel's lowest RTT.
 SCHEDULERS: Final[Mapping[str, _Name]] = {
     "default": _only("default"),
@@ -67,6 +75,7 @@ SCHEDULERS: Final[Mapping[str, _Name]] = {
     "balanced": _balanced,
     "blest": _only("blest", variant="paper", **{"lambda": 1.0}),
     "ecf": _only("ecf", variant="paper", beta=0.25),
+    compiled.NAME: own_name,
 }
 
 #: Upstream has neither. `default` brings both, and stands for the kernel's own default scheduler all the same.
@@ -129,7 +138,7 @@ def _named(kind: Kind, known: Mapping[str, _Name], choice: Choice) -> str:
 def scheduler(choice: Choice) -> str:
     """The value of net.mptcp.scheduler. Raises EngineError."""
     name = _named("scheduler", SCHEDULERS, choice)
-    if choice["name"] != "default":
+    if choice["name"] not in ("default", compiled.NAME):
         _only(choice["name"], **_NO_RESCUE)(choice.get("parameters") or {})
     return name
 

@@ -38,6 +38,7 @@ class Job:
         self.wires = wires
         self.setup = setup
         self.kernel = kernel
+        self._there = {*map(namespace, wires.nodes), *wires.namespaces()}
         self.captures = list(_captures(network, captures))
         self._require_devices()
         #: For each link's direction, when it had which rate: (time in ns, bit/s).
@@ -54,18 +55,30 @@ class Job:
         if any(program["ends_run"] for program in commands.used(self.plan)):
             lines = [(at, "helper" if kind == "app" else kind, rest) for at, kind, rest in lines]
         lines += commands.lines(self.plan)
+        lines = [line for line in lines if self._is_here(*line[1:])]
         lines.sort(key=lambda line: line[0])
         # servers alone run to the end
         waited = sum(kind == "app" for _, kind, _ in lines) or len(commands.used(self.plan))
+        for words in self.wires.bridges():
+            lines.insert(0, (_BEFORE, "bridge", words if waited else f"{words} over=1"))
+            waited += 1
         text = [f"end {self.plan['duration_ns']} {waited}", *(f"{kind} {at} {rest}" for at, kind, rest in lines)]
         self.files["job"] = "\n".join(text) + "\n"
         self.files["collect.sh"] = self._collect()
 
+    def _is_here(self, kind: str, rest: str) -> bool:
+        """Whether a line of the job is for one of the namespaces that there are."""
+        words = rest.split()
+        if words[0] == "-":
+            return all(tap.partition(":")[0] in self._there for tap in words[3:])
+        return words[2 if kind == "event" else 0] in self._there
+
     def _require_devices(self) -> None:
         """Raises EngineError for a capture at a node that is no namespace."""
-        there = set(map(namespace, self.wires.nodes))
+        if not self.wires.whole:
+            return
         for capture in self.captures:
-            if any(space not in there for space, _, _ in capture.taps):
+            if any(space not in self._there for space, _, _ in capture.taps):
                 raise EngineError(
                     f"{capture.file} would be captured at a router, which is simulated here; there is --pcap hosts"
                 )
@@ -213,7 +226,7 @@ class Job:
         return f"ip -n {namespace(end.node)} -force -batch {name}"
 
     def _collect(self) -> str:
-        hosts = [node for node, table in enumerate(self.network.nodes) if table["kind"] == "host"]
+        hosts = [node for node in self.wires.nodes if self.network.is_host(node)]
         return "".join(
             f"ip netns exec {namespace(node)} cat /proc/net/snmp /proc/net/netstat > out/counters-{node}\n"
             for node in hosts

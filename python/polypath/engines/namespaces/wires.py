@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from polypath.engines.base import EngineError
@@ -13,6 +13,11 @@ from polypath.engines.namespaces.topology import LARGEST_MTU, WIRES, End, Networ
 
 class Wires(Protocol):
     """Links between namespaces."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the network is in this kernel that is not simulated."""
+        ...
 
     @property
     def nodes(self) -> list[int]:
@@ -41,6 +46,10 @@ class Wires(Protocol):
         """
         ...
 
+    def bridges(self) -> Sequence[str]:
+        """Programs that carry packets to other guests, as lines of the job."""
+        ...
+
     def files(self) -> dict[str, str]:
         """Files of the run's folder that carry its packets, by name."""
         ...
@@ -48,6 +57,8 @@ class Wires(Protocol):
 
 class Netem:
     """Every node is a namespace; each link passes through one more, whose queue disciplines shape it."""
+
+    whole = True
 
     def __init__(self, network: Network) -> None:
         _check_traces(network.links)
@@ -71,10 +82,7 @@ class Netem:
         links, rules, ups = [], [], []
         for index, link in enumerate(self.network.links):
             names = wire_devices(index)
-            if link["forward"]["mtu"] != link["backward"]["mtu"]:
-                raise EngineError(
-                    f"Linux's interfaces have one MTU for both directions, and link {link['name']} has two"
-                )
+            self._require_one_mtu(link)
             for side, name, way in zip("ab", names, ("forward", "backward"), strict=True):
                 end = End(link[side]["node"], link[side]["interface"])
                 links.append(
@@ -93,6 +101,10 @@ class Netem:
         script.batch("tc", WIRES, rules, "shape.batch")
         for node in sorted(set(self.network.host_queues().values())):
             self._lay_in_host(script, node)
+
+    def _require_one_mtu(self, link: Mapping[str, Any]) -> None:
+        if link["forward"]["mtu"] != link["backward"]["mtu"]:
+            raise EngineError(f"Linux's interfaces have one MTU for both directions, and link {link['name']} has two")
 
     def _wire_mtu(self, channel: Mapping[str, Any]) -> int:
         """The longest packet that the far end of an interface accepts; longer ones are lost on a link without ICMP.
@@ -125,7 +137,7 @@ class Netem:
         """A device counts frames of Ethernet, whatever overhead its queue discipline sends them at."""
         return int(self._channels[link, direction]["overhead_bytes"]) - shaping.ETHERNET
 
-    def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> str:
+    def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> str | None:
         link = action["link"]
         changed = changes(action)
         lines: list[str] = []
@@ -142,6 +154,9 @@ class Netem:
         name = f"event-{number}.batch"
         files[name] = "\n".join(lines) + "\n"
         return f"tc -n {WIRES} -batch {name}"
+
+    def bridges(self) -> Sequence[str]:
+        return ()
 
     def files(self) -> dict[str, str]:
         return {}

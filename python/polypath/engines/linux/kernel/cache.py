@@ -24,7 +24,7 @@ RECIPE_VARIABLE = "POLYPATH_KERNEL_RECIPE"
 VARIANTS = ("debug", "conformance")
 #: A kernel can come as a wheel of this package (wheel.py).
 PACKAGE = "polypath_linux"
-_DESCRIPTION = "kernel.json"
+DESCRIPTION = "kernel.json"
 _BINARY = "linux"
 
 
@@ -87,7 +87,8 @@ class Recipe:
         sum_ = hashlib.sha256()
         for path in [*self.fragments(variant), *self.patches(), *self.sources().values()]:
             content = path.read_bytes()
-            sum_.update(f"{path.relative_to(self.folder)} {len(content)}\n".encode())
+            name = path.relative_to(self.folder) if path.is_relative_to(self.folder) else path.name
+            sum_.update(f"{name} {len(content)}\n".encode())
             sum_.update(content)
         return sum_.hexdigest()
 
@@ -110,6 +111,10 @@ class Installed:
     variant: str
     compiler: str
     sha256: str
+    #: Of a person's own: its name, the digest of the recipe below it, and what it is made of.
+    name: str = ""
+    base: str = ""
+    provenance: str = ""
 
     @property
     def binary(self) -> Path:
@@ -128,16 +133,19 @@ class Installed:
 
     @property
     def _remedy(self) -> str:
-        command = "polypath kernel build" + (f" --{self.variant}" if self.variant else "")
+        more = f" --name {self.name}" if self.name else f" --{self.variant}" if self.variant else ""
+        command = f"polypath kernel build{more}"
         return f"run `{command}`" if self.folder.is_relative_to(folders.cache()) else f"install {PACKAGE} again"
 
     @property
     def description(self) -> Path:
         """The file that says all this."""
-        return self.folder / _DESCRIPTION
+        return self.folder / DESCRIPTION
 
     def save(self) -> None:
-        data = {name: value for name, value in asdict(self).items() if name != "folder"}
+        data = {
+            name: value for name, value in asdict(self).items() if name != "folder" and (value or name == "variant")
+        }
         self.description.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
         self.description.chmod(0o644)
 
@@ -148,7 +156,7 @@ class Installed:
 
     @classmethod
     def load(cls, folder: Path) -> Installed:
-        data = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
+        data = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
         if "variant" not in data:  # as it was before there were two
             data["variant"] = "debug" if data.pop("debug") else ""
         return cls(folder=folder, **data)
@@ -163,9 +171,9 @@ def installed() -> list[Installed]:
     skipped.
     """
     packaged = package()
-    paths = [] if packaged is None else [packaged / _DESCRIPTION]
-    built = sorted(cache().glob(f"*/{_DESCRIPTION}"), key=lambda path: (path.stat().st_mtime_ns, path))
-    return list(_readable([*paths, *built]))
+    paths = [] if packaged is None else [packaged / DESCRIPTION]
+    built = sorted(cache().glob(f"*/{DESCRIPTION}"), key=lambda path: (path.stat().st_mtime_ns, path))
+    return list(readable([*paths, *built]))
 
 
 def package() -> Path | None:
@@ -175,7 +183,7 @@ def package() -> Path | None:
     return Path(places[0]) if places else None
 
 
-def _readable(paths: Iterable[Path]) -> Iterable[Installed]:
+def readable(paths: Iterable[Path]) -> Iterable[Installed]:
     for path in paths:
         try:
             kernel = Installed.load(path.parent)

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from polypath.engines import owned
@@ -81,7 +81,7 @@ def build(
         programs.build()
         kernel.choose()
         return kernel, False
-    _require_tools()
+    require_tools()
     progress("compiling the applications", 0, 0)
     programs.build()
     with owned.alone(programs.own("kernel") / "lock"):
@@ -133,15 +133,15 @@ def _made(
     if tree.prepare(source, wanted):
         for each in ("", *VARIANTS):
             shutil.rmtree(_objects(each), ignore_errors=True)
-    _configure(tree.path, objects, wanted, variant)
-    _compile(tree.path, objects, jobs, progress)
-    return _install(
+    configure(tree.path, objects, wanted, variant)
+    compile_(tree.path, objects, jobs, progress)
+    digest = wanted.digest(variant)
+    return install(
         tree.path,
         objects,
-        wanted.digest(variant),
-        source.identity,
-        variant,
-        lambda kernel: _try(kernel, trial, progress),
+        cache() / key(digest, source.identity),
+        {"source": source.identity, "recipe": digest, "variant": variant},
+        lambda kernel: attempt(kernel, trial, progress),
     )
 
 
@@ -149,7 +149,7 @@ def _objects(variant: str) -> Path:
     return cache() / (f"build-{variant}" if variant else "build")
 
 
-def _try(kernel: Installed, trial: Callable[[Installed], None], progress: Progress) -> None:
+def attempt(kernel: Installed, trial: Callable[[Installed], None], progress: Progress) -> None:
     progress("trying the kernel", 0, 0)
     try:
         trial(kernel)
@@ -157,7 +157,7 @@ def _try(kernel: Installed, trial: Callable[[Installed], None], progress: Progre
         raise KernelError(f"Linux {kernel.release} fails its trial: {error}") from error
 
 
-def _require_tools() -> None:
+def require_tools() -> None:
     missing = sorted({package for tool, package in _TOOLS.items() if shutil.which(tool) is None})
     if missing:
         raise KernelError(f"building the kernel needs {', '.join(missing)} (apt-get install {' '.join(missing)})")
@@ -174,7 +174,7 @@ def _make(tree: Path, objects: Path) -> list[str]:
     ]
 
 
-def _configure(tree: Path, objects: Path, wanted: Recipe, variant: str) -> None:
+def configure(tree: Path, objects: Path, wanted: Recipe, variant: str) -> None:
     """Writes .config where it would change."""
     objects.mkdir(parents=True, exist_ok=True)
     lines = [line for path in wanted.fragments(variant) for line in path.read_text("utf-8").splitlines()]
@@ -200,7 +200,7 @@ def _is_off(asked: str, got: set[str]) -> bool:
     return value == "0" and not any(line.startswith(f"{name}=") for line in got)
 
 
-def _compile(tree: Path, objects: Path, jobs: int, progress: Progress) -> None:
+def compile_(tree: Path, objects: Path, jobs: int, progress: Progress) -> None:
     log = objects / _LOG
     command = ["nice", *_make(tree, objects), f"-j{jobs}", "linux"]
     environment = {**os.environ, "LC_ALL": "C"}
@@ -232,12 +232,13 @@ def _compile(tree: Path, objects: Path, jobs: int, progress: Progress) -> None:
         raise KernelError(f"the kernel does not compile: {errors[0] if errors else 'see the log'} (log: {log})")
 
 
-def _install(
-    tree: Path, objects: Path, digest: str, source: str, variant: str, trial: Callable[[Installed], None]
+def install(
+    tree: Path, objects: Path, folder: Path, about: Mapping[str, str], trial: Callable[[Installed], None]
 ) -> Installed:
-    folder = cache() / key(digest, source)
-    owned.clear(cache(), _PARTIAL)
-    with owned.made(cache(), _PARTIAL) as place:
+    """Puts the compiled kernel into its folder once `trial` has passed it; `about` has the rest of its
+    description."""
+    owned.clear(folder.parent, _PARTIAL)
+    with owned.made(folder.parent, _PARTIAL) as place:
         partial = place / "kernel"
         partial.mkdir(mode=0o755)
         sources.run(["strip", "-o", str(partial / "linux"), str(objects / "linux")])
@@ -245,11 +246,9 @@ def _install(
         kernel = Installed(
             folder=partial,
             release=sources.run([*_make(tree, objects), "-s", "kernelrelease"]).strip(),
-            source=source,
-            recipe=digest,
-            variant=variant,
             compiler=sources.run(["gcc", "--version"]).splitlines()[0],
             sha256=sources.file_sum(partial / "linux"),
+            **about,
         )
         trial(kernel)
         kernel.save()

@@ -75,8 +75,13 @@ void set_origin(int64_t in)
 	int64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	in += MILLISECOND - (now + in) % MILLISECOND;
-	origin = now + in;
-	realtime = clock_ns(CLOCK_REALTIME) + in;
+	take_origin(now + in, clock_ns(CLOCK_REALTIME) + in);
+}
+
+void take_origin(int64_t since, int64_t date)
+{
+	origin = since;
+	realtime = date;
 	to_environment(ORIGIN, origin);
 	to_environment(ORIGIN_REALTIME, realtime);
 }

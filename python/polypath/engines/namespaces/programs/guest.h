@@ -24,6 +24,7 @@ int iperf3_main(int count, char **argument);
 int datagram_main(int count, char **argument);
 int ping_main(int count, char **argument);
 int links_main(int count, char **argument);
+int bridge_main(int count, char **argument);
 int capture_main(int count, char **argument);
 int paths_main(int count, char **argument);
 int offload_main(int count, char **argument);
@@ -44,6 +45,10 @@ void load_origin(void);
 bool origin_given(void);
 /* Puts the origin so far ahead, for this process and those that it starts. */
 void set_origin(int64_t in);
+/* The same with a time of CLOCK_MONOTONIC and of CLOCK_REALTIME. */
+void take_origin(int64_t since, int64_t date);
+/* Agrees on the origin with the guests of other kernels (bridge.c). */
+void meet(void);
 
 /* Moves the process to the network namespace of that name. */
 void enter_namespace(const char *name);

@@ -24,6 +24,7 @@ static const struct {
 	{ "datagrams", datagram_main },
 	{ "ping", ping_main },
 	{ "links", links_main },
+	{ "bridge", bridge_main },
 	{ "capture", capture_main },
 	{ "paths", paths_main },
 	{ "offload", offload_main },

@@ -4,6 +4,7 @@
  *   helper TIME NAMESPACE WORD..   a program that runs until the end
  *   app TIME NAMESPACE WORD..      a program that the run waits for
  *   event TIME COMMAND             a command for the shell
+ *   bridge TIME NAMESPACE WORD..   an app, to which SIGUSR1 says that all others have ended; the origin is the common one
  * The first line is
  *   end TIME APPS                  the run ends then at the latest, or when so many apps have ended
  * A server (side=server log=) is not waited for once its client, whose log is named alike, has failed.
@@ -39,6 +40,8 @@ static struct {
 	char *part;
 } child[MAX_CHILDREN];
 static int children;
+/* The bridge to other guests, until it knows that the applications are over. */
+static pid_t bridge;
 /* Whether a program or an event failed. */
 static bool failed;
 /* Whether the run has ended its programs. */
@@ -173,6 +176,10 @@ static void wait_until(int64_t until, int64_t end)
 		rest.tv_nsec = left % SECOND;
 		if (sigtimedwait(&set, NULL, &rest) == SIGCHLD) {
 			reap();
+			if (bridge && apps == 1) {
+				kill(bridge, SIGUSR1);
+				bridge = 0;
+			}
 			return;
 		}
 		if (now_ns() >= next) {
@@ -234,7 +241,9 @@ int run_main(int count, char **argument)
 		die("%s does not begin with end", argument[0]);
 
 	wake_in_time();
-	if (!origin_given())
+	if (!access("peers", R_OK))
+		meet();
+	else if (!origin_given())
 		set_origin(LEAD);
 	while (fgets(line, sizeof(line), job)) {
 		char *kind = strtok(line, " "), *time = strtok(NULL, " "), *rest = strtok(NULL, "\n");
@@ -247,7 +256,9 @@ int run_main(int count, char **argument)
 		if (!strcmp(kind, "event"))
 			shell(rest);
 		else
-			start(rest, !strcmp(kind, "app"));
+			start(rest, strcmp(kind, "helper"));
+		if (!strcmp(kind, "bridge"))
+			bridge = child[children - 1].pid;
 	}
 	while (apps && now_ns() < end)
 		wait_until(end, end);

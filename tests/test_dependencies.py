@@ -42,8 +42,10 @@ PYTHON = {
     "what_if": {"results", "scenario", "sweeps"},
     "notebook": {"_core", "plots", "report", "results", "scenario", "sweeps"},
     "bundles": {"_core", "engines", "errors", "results", "scenario", "sweeps"},
+    "bisect": {"engines"},
     "cli": {
         "_core",
+        "bisect",
         "bundles",
         "capture",
         "engines",

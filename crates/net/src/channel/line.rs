@@ -6,8 +6,7 @@ use super::serializer::{Serializer, duration};
 use crate::ids::{NEVER, Nanos};
 use crate::packet::Header;
 
-/// A line of more packets is a long one. Of such, the data of the packet so many places behind the head is fetched in time.
-const LONG: u64 = 512;
+/// The data of the packet so many places behind the head is fetched in time.
 const AHEAD: u64 = 12;
 
 /// A packet on the line.
@@ -440,8 +439,8 @@ impl Line {
     }
 }
 
-/// Slot of a packet some way behind the head, where so many are on the line that a cache has forgotten it.
+/// Slot of a packet some way behind the head, which caches may have forgotten.
 #[inline(always)]
 pub(super) fn distant(line: &Line) -> Option<u32> {
-    (line.tail - line.head > LONG).then(|| line.get(line.head + AHEAD).slot)
+    (line.tail - line.head > AHEAD).then(|| line.get(line.head + AHEAD).slot)
 }

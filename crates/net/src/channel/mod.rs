@@ -33,11 +33,15 @@ const JITTER_REACH: u64 = 9;
 #[derive(Debug)]
 pub(crate) struct Channel {
     line: Line,
-    /// Whether the line alone does everything.
+    /// Whether the line alone does everything, and has no more packets than caches hold.
     plain: bool,
     end: (NodeId, InterfaceId),
     general: Box<General>,
 }
+
+/// A channel on which more packets of the usual length travel at a time is a long one.
+const LONG: u128 = 512;
+const USUAL_BITS: u128 = 1500 * 8;
 
 /// Apart from the line, so that a hop on a plain channel does not fetch it.
 #[derive(Debug)]
@@ -45,6 +49,8 @@ struct General {
     id: ChannelId,
     seed: u64,
     config: Arc<ChannelConfig>,
+    /// The line alone does everything, for more packets than caches hold.
+    long: bool,
     discipline: Discipline,
     loss: Loss,
     streams: Option<Box<Streams>>,
@@ -103,6 +109,7 @@ impl Channel {
             general: Box::new(General {
                 id,
                 seed,
+                long: false,
                 discipline: Discipline::new(
                     &config.queue,
                     config.longest_packet(),
@@ -153,6 +160,11 @@ impl Channel {
     #[inline(always)]
     pub fn front(&self) -> (u32, Option<&line::Entry>) {
         self.line.front()
+    }
+
+    /// Whether they may be used all the same, for the line alone does everything and is a long one.
+    pub fn is_long(&self) -> bool {
+        self.general.long
     }
 
     /// Slot of a packet whose data is worth fetching before it arrives.
@@ -639,7 +651,7 @@ impl Channel {
         if faulty && self.general.streams.is_none() {
             self.general.streams = Some(Box::new(Streams::new(self.general.seed, self.general.id)));
         }
-        self.plain = config.works()
+        let plain = config.works()
             && !config.of_sender
             && config.mtu.is_none()
             && !faulty
@@ -647,6 +659,10 @@ impl Channel {
             && self.general.wireless.is_none()
             && bytes == u64::MAX
             && matches!(self.general.discipline, Discipline::DropTail { .. });
+        let bits =
+            u128::from(config.rate_bps.unwrap_or(0)) * u128::from(config.delay) / 1_000_000_000;
+        self.general.long = plain && bits / USUAL_BITS > LONG;
+        self.plain = plain && !self.general.long;
     }
 }
 

@@ -12,7 +12,7 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
     #[inline(always)]
     pub(super) fn enter<O: Observer<B>>(&mut self, channel: u32, slot: u32, len: u32, obs: &mut O) {
         let entered = &mut self.channels[channel as usize];
-        if !entered.is_plain() {
+        if !entered.is_plain() && !entered.is_long() {
             self.enter_general(channel, slot, obs);
             return;
         }
@@ -72,13 +72,14 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
     ) -> Option<Occurrence<B>> {
         let left = &mut self.channels[channel as usize];
         if !left.is_plain() {
-            let slot = self.leave_general(channel, obs)?;
+            let slot = if left.is_long() {
+                leave_long(self, channel)
+            } else {
+                self.leave_general(channel, obs)?
+            };
             return self.cross_from_general(channel, slot, obs);
         }
         let (slot, next) = left.pop();
-        if let Some(slot) = left.distant() {
-            self.store.prefetch_whole(slot);
-        }
         if next != NEVER {
             self.events.insert(FIRST_CHANNEL + channel, next);
         }
@@ -214,4 +215,18 @@ impl<B: Clone, Q: EventQueue> Network<B, Q> {
             self.discard(channel, slot, reason, obs);
         }
     }
+}
+
+/// The packet that arrives by a long line; one that arrives later is fetched.
+#[inline(never)]
+fn leave_long<B: Clone, Q: EventQueue>(network: &mut Network<B, Q>, channel: u32) -> u32 {
+    let left = &mut network.channels[channel as usize];
+    let (slot, next) = left.pop();
+    if let Some(distant) = left.distant() {
+        network.store.prefetch_whole(distant);
+    }
+    if next != NEVER {
+        network.events.insert(FIRST_CHANNEL + channel, next);
+    }
+    slot
 }

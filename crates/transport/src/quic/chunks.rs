@@ -37,12 +37,26 @@ impl Chunk {
 }
 
 /// Chunks without a gap between them; the first is unacknowledged.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Chunks {
     /// As they were first sent; of one that was cut, the first piece.
     whole: VecDeque<Chunk>,
     /// The other pieces, by position: a cut among a hundred thousand chunks costs no more than one among ten.
     cut: BTreeMap<u64, Chunk>,
+    /// Where the first of them begins, and one beyond where the last ended: most questions are about what lies elsewhere.
+    first_cut: u64,
+    beyond_cut: u64,
+}
+
+impl Default for Chunks {
+    fn default() -> Self {
+        Self {
+            whole: VecDeque::new(),
+            cut: BTreeMap::new(),
+            first_cut: u64::MAX,
+            beyond_cut: 0,
+        }
+    }
 }
 
 impl Chunks {
@@ -52,45 +66,54 @@ impl Chunks {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.front().is_none()
+        self.whole.is_empty() && self.cut.is_empty()
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn front(&self) -> Option<&Chunk> {
-        let whole = self.whole.front();
-        if self.cut.is_empty() {
-            return whole;
-        }
-        let cut = self.cut.first_key_value().map(|(_, chunk)| chunk);
-        whole.into_iter().chain(cut).min_by_key(|it| it.position)
-    }
-
-    /// Drops those that are acknowledged, up to the first that is not.
-    #[inline(always)]
-    pub fn drop_acked(&mut self) {
-        while self.front().is_some_and(|chunk| chunk.acked) {
-            self.drop_front();
-        }
-    }
-
-    #[inline(always)]
-    fn drop_front(&mut self) {
-        if self.cut.is_empty() {
-            self.whole.pop_front();
-        } else {
-            self.drop_first_of_both();
+        match self.whole.front() {
+            Some(whole) if whole.position < self.first_cut => Some(whole),
+            _ => self.first_of_cut(),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn drop_first_of_both(&mut self) {
-        let whole = self.whole.front().map(|chunk| chunk.position);
-        let cut = self.cut.first_key_value().map(|(&position, _)| position);
-        if whole.is_some_and(|whole| cut.is_none_or(|cut| whole < cut)) {
+    fn first_of_cut(&self) -> Option<&Chunk> {
+        self.cut.first_key_value().map(|(_, chunk)| chunk)
+    }
+
+    /// Drops those that are acknowledged, up to the first that is not.
+    #[inline(always)]
+    pub fn drop_acked(&mut self) {
+        while let Some(front) = self.whole.front()
+            && front.position < self.first_cut
+        {
+            if !front.acked {
+                return;
+            }
             self.whole.pop_front();
-        } else {
+        }
+        if !self.cut.is_empty() {
+            self.drop_acked_cut();
+        }
+    }
+
+    /// As [`Chunks::drop_acked`], where a piece is the first.
+    #[cold]
+    #[inline(never)]
+    fn drop_acked_cut(&mut self) {
+        while self.front().is_some_and(|chunk| chunk.acked) {
+            if (self.whole.front()).is_some_and(|whole| whole.position < self.first_cut) {
+                self.whole.pop_front();
+                continue;
+            }
             self.cut.pop_first();
+            let first = self.cut.first_key_value();
+            self.first_cut = first.map_or(u64::MAX, |(&position, _)| position);
+        }
+        if self.cut.is_empty() {
+            self.beyond_cut = 0;
         }
     }
 
@@ -124,6 +147,8 @@ impl Chunks {
         };
         first.len = len;
         first.fin = false;
+        self.first_cut = self.first_cut.min(rest.position);
+        self.beyond_cut = self.beyond_cut.max(rest.end());
         self.cut.insert(rest.position, rest);
         Some(rest)
     }
@@ -138,7 +163,7 @@ impl Chunks {
             }
             at += 1;
         }
-        if !self.cut.is_empty() {
+        if position < self.beyond_cut && end > self.first_cut {
             self.visit_cut(position, end, &mut each);
         }
     }

@@ -102,13 +102,13 @@ def told(plan: Mapping[str, Any]) -> dict[str, str]:
 
 def _unknown(name: str, known: Sequence[str]) -> str:
     hint = nearest(name, known)
-    better = f"did you mean '{hint}'?" if hint else f"there is {', '.join(known) or 'none yet'}"
+    better = f"did you mean '{hint}'?" if hint else f"there is {', '.join(known) or 'none yet'};"
     if _RELEASE.match(name):
-        return f"no kernel {name} is built; {better} A source of it is built by `polypath kernel build --source PATH`"
+        return f"no kernel {name} is built; {better} `polypath kernel build --source PATH` builds one"
     if name in VARIANTS:
         return f"the kernel '{name}' is not built; run `polypath kernel build --{name}`"
     command = f"polypath kernel build --name {name} --source PATH" if _NAME.match(name) else "polypath kernel build"
-    return f"unknown kernel '{name}'; {better} `{command}` builds it"
+    return f"unknown kernel '{name}'; {better} `{command}` builds one of that name"
 
 
 def _series(release: str) -> str:

@@ -55,7 +55,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "compare",
         "Compare the figures of a lab or a scenario for several values of a setting, or on several engines.",
     ),
-    "bisect": Command("bisect", "Find the first commit of a kernel repository that changes a figure of a scenario."),
+    "bisect": Command("bisect", "Find the first commit of a kernel repository that changes a scenario's figure."),
     "trace": Command("trace", "Read captures of real traffic, and show their connections as `run` does."),
     "twin": Command("twin", "Make a scenario that reproduces a capture."),
     "what-if": Command("what_if", "Try changes that may help a connection, and rank them."),

@@ -46,7 +46,7 @@ def bisect(
     parallel: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Compilers that run at a time.")] = os.cpu_count()
     or 1,
 ) -> int:
-    """Find the first commit of a kernel repository with which a figure of a scenario changes.
+    """Find the first commit of a kernel repository that changes a scenario's figure.
 
     Each step checks a commit out, compiles what differs, and runs the scenario on engine `linux`. A commit is bad if
     its figure is nearer to that of --bad. One that does not compile or run is skipped. The same command goes on after

@@ -80,9 +80,9 @@ def run(
             if 1 < seeds_run < (fewest := paired.pairs_needed(1)):
                 warn(f"{seeds_run} seeds can show no win or loss in a network; take --seeds {fewest} or more")
         code = max(code, sweeps.tell_of_failures(result))
-        for measure in chosen:
-            if measure not in found["measure"]:
-                warn(f"{result.name}: no connection has a figure {short(measure)}")
+        for wanted in chosen:
+            if wanted not in found["measure"]:
+                warn(f"{result.name}: no connection has a figure {short(wanted)}")
         sweeps.advise(result)
         if over is None:
             _tell_of_too_few_pairs(found, seeds_run)

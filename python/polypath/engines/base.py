@@ -79,9 +79,12 @@ def require_own(plan: Mapping[str, Any], whose: str) -> None:
     """Raises EngineError where a Plan has what only engine linux has: kernels by name, schedulers in C."""
     for host, kernel in plan.get("kernels", {}).items():
         raise EngineError(f"host '{host}' has the kernel '{kernel}', which {whose} does not run; --engine linux does")
-    for node in plan["nodes"]:
-        chosen = (node.get("stack") or {}).get("scheduler", {})
-        if chosen.get("name") == compiled.NAME:
+    # what is no plan of any engine is for the simulator to say
+    nodes = plan.get("nodes")
+    for node in nodes if isinstance(nodes, list) else ():
+        stack = node.get("stack") if isinstance(node, dict) else None
+        chosen = stack.get("scheduler") if isinstance(stack, dict) else None
+        if isinstance(chosen, dict) and chosen.get("name") == compiled.NAME:
             file = chosen["parameters"]["file"]
             raise EngineError(
                 f"the scheduler '{file}' is for Linux, which {whose} does not compile; --engine linux does"

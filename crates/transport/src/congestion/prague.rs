@@ -1,8 +1,8 @@
 //! Prague: DCTCP for the Internet, over queues that mark ECT(1) early (draft-briscoe-iccrg-prague-congestion-control-04; RFC 9331 section 4).
 //!
 //! Where the draft refers to its reference implementation, this follows that (`tcp_prague.c` 0.7 of L4S for Linux). Its function names stand
-//! beside the rules. Packets keep their length at any rate, and a queue of RFC 3168
-//! that marks ECT(1) is not detected, which RFC 9331 section 4.3 asks for.
+//! beside the rules. Packets keep their length at any rate. A queue of RFC 3168
+//! that marks ECT(1) is not detected, although RFC 9331 section 4.3 asks for that.
 
 use super::{Ack, CongestionControl, RateSample, slow_start};
 use crate::path::{CaState, Member, Path};

@@ -202,4 +202,6 @@ def _page(parts: list[str]) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        raise SystemExit("usage: generate.py FOLDER, to which the reference pages are written")
     write(Path(sys.argv[1]))

@@ -3,11 +3,14 @@
 //! Each row has the CPU time of a packet-hop in ns, and how often the row's first it is. Machines differ, so only
 //! that last figure means much.
 
+mod spent;
+
 use polypath_lab::bench::WORKS;
 use polypath_lab::plan::{Loss, Plan, Queue, Transport};
 use polypath_lab::transport::Buffer;
 use polypath_lab::{CaptureMode, Simulation};
 use polypath_net::{DropTailConfig, RandomConfig};
+use spent::cpu_seconds;
 
 /// One thing that grows.
 struct Row {
@@ -111,17 +114,4 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     Ok(())
-}
-
-fn cpu_seconds() -> f64 {
-    // SAFETY: zeros are a valid `rusage`, which getrusage fills.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    [usage.ru_utime, usage.ru_stime]
-        .iter()
-        .map(|time| time.tv_sec as f64 + time.tv_usec as f64 / 1e6)
-        .sum()
 }

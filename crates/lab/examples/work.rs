@@ -1,8 +1,11 @@
 //! Runs a benchmark's work and prints its packet-hops and their cost: `work W1 [SECONDS]`. It is also meant to run
 //! under valgrind.
 
+mod spent;
+
 use polypath_lab::bench::{self, Report};
 use serde::Serialize;
+use spent::cpu_seconds;
 
 #[derive(Serialize)]
 struct Measured {
@@ -33,19 +36,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     println!("{}", serde_json::to_string(&measured)?);
     Ok(())
-}
-
-fn cpu_seconds() -> f64 {
-    // SAFETY: zeros are a valid `rusage`, which getrusage fills.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    [usage.ru_utime, usage.ru_stime]
-        .iter()
-        .map(|time| time.tv_sec as f64 + time.tv_usec as f64 / 1e6)
-        .sum()
 }
 
 fn peak_megabytes() -> Option<f64> {

@@ -146,10 +146,10 @@ def test_what_did_not_finish_stands_in_the_table(tmp_path: Path, capsys: pytest.
     rate = "link.path0.rate=1 Mbps,10 Mbps,1 kbps"
     assert run.run(str(path), axes=[rate, "seeds=3"], parallel=1, out=tmp_path / "out") == 0
     heading, slow, fast, stalled, *notes = rows(capsys.readouterr().out)[1:]
-    assert heading == "rate Mbps time s delay ms 95 % ms 99 % ms unanswered seeds"
-    assert re.fullmatch(r"1 Mbps 0\.[\d.]+ = 0 of 3 done [\d.]+ = 0 of 3 done 0 of 3 done 1 = 3", slow)
-    assert re.fullmatch(r"10 Mbps [\d.]+ = 0\.[\d.]+ = [\d.]+ = [\d.]+ = [\d.]+ = 0 = 3", fast)
-    assert re.fullmatch(r"1 kbps 0 = 0 of 3 done 0 of 3 done 0 of 3 done 0 of 3 done [01] = 3", stalled)
+    assert heading == "rate Mbps time s delay ms 95 % ms unanswered seeds"
+    assert re.fullmatch(r"1 Mbps 0\.[\d.]+ = 0 of 3 done [\d.]+ = 0 of 3 done 1 = 3", slow)
+    assert re.fullmatch(r"10 Mbps [\d.]+ = 0\.[\d.]+ = [\d.]+ = [\d.]+ = 0 = 3", fast)
+    assert re.fullmatch(r"1 kbps 0 = 0 of 3 done 0 of 3 done 0 of 3 done [01] = 3", stalled)
     assert notes[0] == "= deterministic: the runs of all seeds agree"
     assert notes[1].startswith("done: runs that finished, had their requests answered")
     statistics = pl.read_parquet(tmp_path / "out" / "statistics.parquet")

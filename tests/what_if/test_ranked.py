@@ -6,7 +6,7 @@ import pytest
 
 from polypath import Scenario, ScenarioError
 from polypath.what_if.candidates import AS_IT_IS, Candidate, candidates, subject
-from polypath.what_if.ranked import GOALS, Ranking, Trials, rank, usual_goal
+from polypath.what_if.ranked import GOALS, Ranking, Trials, rank, require_support, usual_goal
 
 HOME = """
 duration = "4 s"
@@ -66,11 +66,21 @@ def test_a_goal_follows_from_the_application() -> None:
         'kind = "bulk"\nreverse = true', 'kind = "request-response"\ncount = 5\nrequest = "1 kB"\nresponse = "9 kB"'
     )
     sized = HOME.replace("reverse = true", 'size = "100 kB"')
-    goals = [usual_goal(scenario, subject(scenario, None)) for scenario in map(_parsed, (HOME, asked, sized))]
-    assert goals == ["goodput", "delay-p95", "completion"]
+    many = asked.replace("count = 5", "count = 20")
+    goals = [usual_goal(scenario, subject(scenario, None)) for scenario in map(_parsed, (HOME, asked, many, sized))]
+    assert goals == ["goodput", "delay-median", "delay-p95", "completion"]
     fast = ranking(asked, {"paths"}, seeds=2)
     assert fast.rows[0].mean is not None
     assert fast.rows[0].mean <= min(row.mean for row in fast.rows if row.mean is not None)
+
+
+def test_a_percentile_of_few_requests_is_refused() -> None:
+    asking = 'kind = "request-response"\ncount = 19\nrequest = "1 kB"\nresponse = "9 kB"'
+    few = _parsed(HOME.replace('kind = "bulk"\nreverse = true', asking))
+    of = subject(few, None)
+    with pytest.raises(ScenarioError, match="a 95th percentile needs 20 requests, and 'get' sends 19"):
+        require_support("delay-p95", few, of)
+    require_support("delay-median", few, of)
 
 
 def _parsed(text: str) -> Scenario:

@@ -6,7 +6,7 @@ import { Chart, Swatch, type Line, type Mark } from "./chart";
 import { pathColour } from "./colour";
 import { dataOf, type Page, type RunData, type Series } from "./data";
 import { Expectations } from "./expectations";
-import { goodput, milliseconds, significant, took } from "./format";
+import { goodput, milliseconds, percentile95, significant, took } from "./format";
 import { interval, smoothed } from "./smooth";
 import { end, hrefOf, theme, useValue, zoom } from "./store";
 
@@ -85,7 +85,7 @@ export function AllRuns(props: { page: Page }) {
                     <td class="number" data-what="Mbps">{goodput(each)}</td>
                     <td class="number" data-what="time">{took(each.completion_s)}</td>
                     <td class="number" data-what="median delay">{milliseconds(each.requests.median_s)}</td>
-                    <td class="number" data-what="95 %">{milliseconds(each.requests.p95_s)}</td>
+                    <td class="number" data-what="95 %">{percentile95(each.requests)}</td>
                   </tr>
                 )),
               )}

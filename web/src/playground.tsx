@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { usePalette } from "./colour";
 import { complaining } from "./complaint";
 import type { Channel, Network, Run } from "./data";
-import { mbps, milliseconds, took } from "./format";
+import { mbps, milliseconds, percentile95, took } from "./format";
 import { planWith, settingsOf, stands, text, type ChoiceKnob, type Knob, type NumberKnob, type Setting, type Settings } from "./knobs";
 import { Lab, type Shown } from "./lab";
 import { RunView } from "./run";
@@ -445,7 +445,7 @@ const BESIDE: { title: string; of: (each: Shown["summary"]["connections"][number
   { title: "Mbps", of: (each) => mbps(each.goodput_mbps), there: (each) => each.goodput_mbps !== null },
   { title: "time", of: (each) => took(each.completion_s), there: (each) => each.completion_s !== null },
   { title: "median delay", of: (each) => milliseconds(each.requests.median_s), there: (each) => each.requests.count > 0 },
-  { title: "95th percentile", of: (each) => milliseconds(each.requests.p95_s), there: (each) => each.requests.count > 0 },
+  { title: "95th percentile", of: (each) => percentile95(each.requests), there: (each) => percentile95(each.requests) !== "" },
 ];
 
 function Compared({ now, then }: { now: Shown; then: Shown }) {

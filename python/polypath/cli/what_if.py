@@ -18,7 +18,7 @@ from polypath.results.paired import pairs_needed
 from polypath.results.phrases import counted
 from polypath.what_if.candidates import subject
 from polypath.what_if.intervals import Interval, intervals
-from polypath.what_if.ranked import GOALS, Ranking, Row, Trials, rank, usual_goal
+from polypath.what_if.ranked import GOALS, Ranking, Row, Trials, rank, require_support, usual_goal
 
 
 def what_if(
@@ -55,6 +55,8 @@ def what_if(
     job = jobs.only(jobs.of_target(target, runs or (), settings or (), None), "what-if is about one run")
     job.require_one()
     of = subject(job.scenario, connection)
+    if goal is not None:
+        require_support(goal, job.scenario, of)
     wanted = GOALS[goal or usual_goal(job.scenario, of)]
     trials = Trials(job.scenario, of, wanted, range(1, seeds + 1), _intervals(target), parallel)
     with progress.runs("what-if") as told:

@@ -9,8 +9,8 @@ points.parquet has a row per connection of each point. docs/sweeps.md describes 
 - application is its kind, as the scenario writes it: "bulk", "video".
 - finished says whether the application completed its work; null if its work has no end.
 - requests and unanswered are the requests sent, and those without an answer; null for applications that send none.
-- delay_median_s, delay_p95_s and delay_p99_s are of all requests. One without an answer is longer than any; null if a
-  percentile falls on one.
+- delay_median_s, delay_p95_s and delay_p99_s are of all requests. One without an answer is longer than any. Each
+  needs enough requests (`FEWEST`), and is null if it falls on an unanswered one.
 - Flows that arrive have no rows of their own. Their group has a row for all of them, and one for each class of sizes.
   Its connection is "short" or "short, up to 100 kB", and its application is "flows".
 - flows and flows_unfinished are their numbers.
@@ -78,12 +78,19 @@ class Axis:
 SEED: Final = "seed"
 
 
-def _asked(row: Mapping[str, Any]) -> bool:
-    return row["requests"] is not None
+FEWEST: Final[Mapping[str, int]] = {"p50": 1, "p95": 20, "p99": 100}
+"""How many requests or flows a percentile needs: with fewer, it lies between the two longest."""
 
 
-def _late(row: Mapping[str, Any]) -> bool:
-    return bool(row["flows_unfinished"])
+def _asked(percentile: str) -> Callable[[Mapping[str, Any]], bool]:
+    """Fewer requests than a percentile needs are no figure, but what stopped before it sent them all did not finish."""
+    return lambda row: (
+        row["requests"] is not None and (row["requests"] >= FEWEST[percentile] or row["finished"] is False)
+    )
+
+
+def _late(percentile: str = "p50") -> Callable[[Mapping[str, Any]], bool]:
+    return lambda row: bool(row["flows_unfinished"]) and row["flows"] >= FEWEST[percentile]
 
 
 def _is_page(row: Mapping[str, Any]) -> bool:
@@ -97,14 +104,14 @@ def _is_video(row: Mapping[str, Any]) -> bool:
 MEASURES: Final[Mapping[str, Measure]] = {
     "goodput_mbps": Measure("goodput", "Mbps", "Mbps", more_is_better=True),
     "completion_s": Measure("completion time", "s", "time s", unfinished=lambda row: row["finished"] is False),
-    "delay_median_s": Measure("median delay of the requests", "s", "delay ms", 1e-3, _asked),
-    "delay_p95_s": Measure("95th percentile of the delay", "s", "95 % ms", 1e-3, _asked),
-    "delay_p99_s": Measure("99th percentile of the delay", "s", "99 % ms", 1e-3, _asked),
+    "delay_median_s": Measure("median delay of the requests", "s", "delay ms", 1e-3, _asked("p50")),
+    "delay_p95_s": Measure("95th percentile of the delay", "s", "95 % ms", 1e-3, _asked("p95")),
+    "delay_p99_s": Measure("99th percentile of the delay", "s", "99 % ms", 1e-3, _asked("p99")),
     "unanswered": Measure("requests without an answer", "requests", "unanswered"),
-    "flow_mean_s": Measure("mean completion time of the flows", "s", "flow ms", 1e-3, _late),
-    "flow_median_s": Measure("median completion time of the flows", "s", "flow 50 % ms", 1e-3, _late),
-    "flow_p95_s": Measure("95th percentile of the flows' completion times", "s", "flow 95 % ms", 1e-3, _late),
-    "flow_p99_s": Measure("99th percentile of the flows' completion times", "s", "flow 99 % ms", 1e-3, _late),
+    "flow_mean_s": Measure("mean completion time of the flows", "s", "flow ms", 1e-3, _late()),
+    "flow_median_s": Measure("median completion time of the flows", "s", "flow 50 % ms", 1e-3, _late()),
+    "flow_p95_s": Measure("95th percentile of the flows' completion times", "s", "flow 95 % ms", 1e-3, _late("p95")),
+    "flow_p99_s": Measure("99th percentile of the flows' completion times", "s", "flow 99 % ms", 1e-3, _late("p99")),
     "video_mbps": Measure(
         "mean rate of the video shown",
         "Mbps",
@@ -130,12 +137,10 @@ MEASURES: Final[Mapping[str, Measure]] = {
 FLOWS: Final = "flows"
 """What the column `application` has for a group of flows that arrive."""
 
-FEWEST: Final[Mapping[str, int]] = {"p50": 1, "p95": 20, "p99": 100}
-"""How many flows a percentile needs: with fewer, it lies between the two longest."""
-
 _OF_FLOWS: Final[Mapping[str, str]] = {"flow_median_s": "p50", "flow_p95_s": "p95", "flow_p99_s": "p99"}
+_OF_REQUESTS: Final[Mapping[str, str]] = {"delay_median_s": "p50", "delay_p95_s": "p95", "delay_p99_s": "p99"}
 
-_DELAYS: Final = ("delay_median_s", "delay_p95_s", "delay_p99_s", "unanswered")
+_DELAYS: Final = (*_OF_REQUESTS, "unanswered")
 _SEEN: Final[Mapping[str, tuple[str, ...]]] = {
     "video": ("video_mbps", "startup_s", "stalled_s"),
     "page": ("page_load_s", "first_object_s"),
@@ -164,12 +169,18 @@ def measures_of(
     for (name, kind), group in points.group_by("connection", "application", maintain_order=True):
         if chosen:
             found[str(name)] = chosen
-        elif kind == FLOWS:
-            tails = [each for each in ("flow_p95_s", "flow_p99_s") if group[each].is_not_null().any()]
-            found[str(name)] = ["flow_mean_s", *tails]
         else:
-            found[str(name)] = telling(by_name[str(name)])
+            of_all = ("flow_mean_s", "flow_p95_s", "flow_p99_s") if kind == FLOWS else telling(by_name[str(name)])
+            found[str(name)] = [measure for measure in of_all if supported(measure, group)]
     return found
+
+
+def supported(measure: str, points: pl.DataFrame) -> bool:
+    """Whether some of a connection's points have enough requests or flows for a measure, if it is a percentile."""
+    for counted, percentiles in (("requests", _OF_REQUESTS), ("flows", _OF_FLOWS)):
+        if measure in percentiles:
+            return bool((points[counted] >= FEWEST[percentiles[measure]]).any())
+    return True
 
 
 def short(measure: str) -> str:
@@ -312,9 +323,7 @@ def _row(connection: Mapping[str, Any], application: Mapping[str, Any]) -> dict[
         "finished": connection["finished"],
         "requests": requests["count"] if asks else None,
         "unanswered": requests["unanswered"] if asks else None,
-        "delay_median_s": requests["median_s"],
-        "delay_p95_s": requests["p95_s"],
-        "delay_p99_s": requests["p99_s"],
+        **_delays(requests),
         **dict.fromkeys(("flows", "flows_unfinished", "flow_mean_s", *_OF_FLOWS, "flow_times_s")),
         "video_mbps": video.get("mbps"),
         "startup_s": video.get("startup_s"),
@@ -324,6 +333,14 @@ def _row(connection: Mapping[str, Any], application: Mapping[str, Any]) -> dict[
         "interface": [subflow["interface"] for subflow in subflows],
         "subflow_share": [subflow["share"] for subflow in subflows],
         "subflow_goodput_mbps": [subflow["goodput_mbps"] for subflow in subflows],
+    }
+
+
+def _delays(requests: Mapping[str, Any]) -> dict[str, float | None]:
+    summarised = {"p50": "median_s", "p95": "p95_s", "p99": "p99_s"}
+    return {
+        column: requests[summarised[percentile]] if requests["count"] >= FEWEST[percentile] else None
+        for column, percentile in _OF_REQUESTS.items()
     }
 
 

@@ -26,7 +26,7 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
-from polypath.results.points import MEASURES, SEED, Axis, Measure
+from polypath.results.points import MEASURES, SEED, Axis, Measure, supported
 
 CONFIDENCE: Final = 0.95
 #: From this many values on the bootstrap is used.
@@ -142,9 +142,13 @@ def over_seeds(points: pl.DataFrame, axes: Sequence[Axis], measures: Mapping[str
     kept = [column for axis in axes if axis.name != SEED for column in (axis.name, axis.numeric) if column is not None]
     place = {column: points.schema[column] for column in kept}
     varied = varying(points, kept)
+    told = {
+        connection: {name: measure for name, measure in measures.items() if supported(name, own)}
+        for (connection,), own in points.group_by("connection")
+    }
     rows = []
     for key, group in points.group_by([*kept, "connection"], maintain_order=True):
-        for name, measure in measures.items():
+        for name, measure in told[key[-1]].items():
             values = group[name].drop_nulls().to_list()
             unfinished = sum(row[name] is None and measure.unfinished(row) for row in group.iter_rows(named=True))
             if values or unfinished:

@@ -34,6 +34,7 @@ class Goal:
 GOALS: Final[Mapping[str, Goal]] = {
     "goodput": Goal("goodput_mbps", more=True),
     "completion": Goal("completion_s", more=False),
+    "delay-median": Goal("delay_median_s", more=False),
     "delay-p95": Goal("delay_p95_s", more=False),
 }
 
@@ -67,10 +68,30 @@ class Ranking:
 
 def usual_goal(scenario: Scenario, of: Subject) -> str:
     """What an application is usually asked for."""
-    work = scenario.plan(1).view["applications"][of.index]["work"]
+    work = _work(scenario, of)
     if work["kind"] in ("request-response", "fetch", "ping-pong", "messages"):
-        return "delay-p95"
+        return "delay-p95" if _supports_p95(work) else "delay-median"
     return "completion" if work.get("size_bytes") is not None else "goodput"
+
+
+def require_support(goal: str, scenario: Scenario, of: Subject) -> None:
+    """Refuses a percentile of fewer requests than it needs. Raises ScenarioError."""
+    work = _work(scenario, of)
+    if goal == "delay-p95" and not _supports_p95(work):
+        raise ScenarioError(
+            f"a 95th percentile needs {points.FEWEST['p95']} requests, and '{of.name}' sends {work['count']}; "
+            "the goal delay-median needs one"
+        )
+
+
+def _work(scenario: Scenario, of: Subject) -> Mapping[str, Any]:
+    work: Mapping[str, Any] = scenario.plan(1).view["applications"][of.index]["work"]
+    return work
+
+
+def _supports_p95(work: Mapping[str, Any]) -> bool:
+    count = work.get("count")
+    return count is None or count >= points.FEWEST["p95"]
 
 
 class Trials:

@@ -1,4 +1,4 @@
-// Builds the programs of the report page and of the playground into files of the Python package: node build.mjs [FOLDER]
+// Builds the programs of the report page, without and with the simulator, and of the playground into files of the Python package: node build.mjs [FOLDER]
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -36,5 +36,7 @@ function write(name, script, more = {}) {
   writeFileSync(join(folder, name), page);
 }
 
+const worker = await program("src/simulator.ts");
 write("page.html", await program("src/main.tsx"));
-write("playground.html", await program("src/playground.tsx"), { worker: await program("src/simulator.ts") });
+write("live.html", await program("src/live.tsx"), { worker });
+write("playground.html", await program("src/playground.tsx"), { worker });

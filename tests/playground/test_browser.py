@@ -8,9 +8,11 @@ from typing import Any, Final
 
 import pytest
 
+from polypath.engines import Options
 from polypath.engines.sim import Simulator
 from polypath.labs import get
-from polypath.playground import PlaygroundError, html, of_lab, require_built
+from polypath.playground import PlaygroundError, html, live, of_lab, require_built
+from polypath.report import Labelled, Page, build
 from polypath.results import metrics
 
 from .conftest import Node
@@ -63,6 +65,28 @@ def test_the_page_in_a_browser(tmp_path: Path, node: Node) -> None:
     expected = {"runs": [ran(*each) for each in RUNS], "presets": [preset.name for preset in presets]}
     (tmp_path / "expected.json").write_text(json.dumps(expected), encoding="utf-8")
     node("playground.test.mjs", POLYPATH_PAGES=tmp_path)
+
+
+def test_a_report_with_the_simulator_in_a_browser(tmp_path: Path, node: Node) -> None:
+    try:
+        require_built()
+    except PlaygroundError as error:
+        pytest.skip(str(error))
+    (preset,) = (each for each in of_lab(get("aggregation")) if each.name == "aggregation/mptcp")
+    changed = "link.path1.delay=60 ms"
+    recordings = [
+        Simulator().run(preset.scenario.with_settings(given).plan(), Options(account=True)) for given in ([], [changed])
+    ]
+    page = build(Page("live", "0.0", [Labelled("here", recordings[0]), Labelled("kernel", recordings[0])]))
+    (tmp_path / "live.html").write_text(live(page, [preset, None]), encoding="utf-8")
+    hashes = [recording.metadata.recording_sha256 for recording in recordings]
+    expected = {
+        "recorded": hashes[0],
+        "changed": hashes[1],
+        "changedCommand": f"polypath run {preset.command} --set '{changed}'",
+    }
+    (tmp_path / "expected.json").write_text(json.dumps(expected), encoding="utf-8")
+    node("live.test.mjs", POLYPATH_PAGES=tmp_path)
 
 
 def test_without_the_simulator_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def node(*arguments: str | Path, **environment: str) -> subprocess.CompletedProc
 def test_the_package_has_the_current_program(tmp_path: Path) -> None:
     done = node("build.mjs", tmp_path)
     assert done.returncode == 0, done.stderr
-    for name in ("page.html", "playground.html"):
+    for name in ("page.html", "live.html", "playground.html"):
         assert (tmp_path / name).read_bytes() == BUILT.with_name(name).read_bytes(), "web/ has changed: make web"
 
 

@@ -1,5 +1,6 @@
 // The page: its head, the place that one is at, and the keys.
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { AllRuns } from "./compare";
 import type { Page } from "./data";
@@ -23,9 +24,17 @@ function firstPlace(page: Page): Where {
   return page.runs.length > 1 ? { view: "all" } : { view: "run", run: 0 };
 }
 
-export function App(props: { page: Page }) {
-  const { page } = props;
-  const place = () => whereOf(location.hash, page.runs.length, page.sweeps.length) ?? firstPlace(page);
+/** What a page with the simulator has for its runs. */
+export interface Live {
+  has: (run: number) => boolean;
+  view: (run: number) => ComponentChildren;
+}
+
+const NONE: Live = { has: () => false, view: () => null };
+
+export function App(props: { page: Page; live?: Live }) {
+  const { page, live = NONE } = props;
+  const place = () => whereOf(location.hash, page.runs.length, page.sweeps.length, live.has) ?? firstPlace(page);
   const [where, setWhere] = useState<Where>(place);
   const current = useValue(theme);
   useEffect(() => {
@@ -55,7 +64,13 @@ export function App(props: { page: Page }) {
         </div>
         {lab && <p class="question">{lab.question}</p>}
         <Places page={page} where={where} />
+        {where.view === "run" && live.has(where.run) && (
+          <p>
+            <a href={hrefOf({ view: "live", run: where.run })}>Change this run</a>: its links, transports and events, simulated in this page.
+          </p>
+        )}
       </header>
+      {where.view === "live" && live.view(where.run)}
       {run && <RunView key={where.view === "run" ? where.run : -1} labs={page.labs} run={run} />}
       {where.view === "all" && <AllRuns page={page} />}
       {sweep && <SweepView key={sweep.name} page={page} sweep={sweep} />}
@@ -75,7 +90,7 @@ export function App(props: { page: Page }) {
         </details>
         <p class="quiet">Written by polypath {page.version}. This page loads nothing from a network.</p>
       </footer>
-      {where.view !== "sweep" && <Scrubber key={where.view === "run" ? where.run : -1} />}
+      {where.view !== "sweep" && <Scrubber key={hrefOf(where)} />}
     </>
   );
 }
@@ -83,7 +98,7 @@ export function App(props: { page: Page }) {
 function Places(props: { page: Page; where: Where }) {
   const { page, where } = props;
   if (page.runs.length + page.sweeps.length < 2) return null;
-  const here = hrefOf(where);
+  const here = hrefOf(where.view === "live" ? { view: "run", run: where.run } : where);
   const link = (to: Where, name: string) => (
     <a href={hrefOf(to)} {...(hrefOf(to) === here ? { "aria-current": "page" as const } : {})}>
       {name}
@@ -99,7 +114,7 @@ function Places(props: { page: Page; where: Where }) {
         <label>
           run{" "}
           <select
-            value={where.view === "run" ? here : ""}
+            value={where.view === "run" || where.view === "live" ? here : ""}
             onChange={(event) => {
               if (event.currentTarget.value) location.hash = event.currentTarget.value;
             }}

@@ -1,6 +1,7 @@
 // The simulator as the page has it: plans in, runs out.
 
 import type { Connection, Happened, PackedData, Summary } from "./data";
+import { unpacked } from "./packed";
 import type { Order, Report } from "./simulator";
 
 /** What a run left. */
@@ -19,12 +20,6 @@ export type Heard =
   | { kind: "progress"; now_s: number }
   | { kind: "done"; shown: Shown; took_s: number }
   | { kind: "failed"; reason: string };
-
-async function unpacked(element: string): Promise<ArrayBuffer> {
-  const text = document.getElementById(element)?.textContent ?? "";
-  const bytes = Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
-}
 
 /** Runs plans in a worker; a newer one ends the one before. */
 export class Lab {

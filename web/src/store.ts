@@ -114,20 +114,25 @@ export function watchTheme(): void {
   settle();
 }
 
-/** A place of the page: a run, all runs, or a sweep. */
-export type Where = { view: "run"; run: number } | { view: "all" } | { view: "sweep"; sweep: number };
+/** A place of the page: a run, the same where it can be changed, all runs, or a sweep. */
+export type Where = { view: "run" | "live"; run: number } | { view: "all" } | { view: "sweep"; sweep: number };
 
 export function hrefOf(where: Where): string {
-  if (where.view === "run") return `#run-${where.run + 1}`;
-  return where.view === "all" ? "#all" : `#sweep-${where.sweep + 1}`;
+  if (where.view === "all") return "#all";
+  return where.view === "sweep" ? `#sweep-${where.sweep + 1}` : `#${where.view}-${where.run + 1}`;
 }
 
-/** The place that the address names; null where it names none of the page's. */
-export function whereOf(hash: string, runs: number, sweeps: number): Where | null {
+/** The place that the address names, before any `&`; null where it names none of the page's. */
+export function whereOf(hash: string, runs: number, sweeps: number, live: (run: number) => boolean): Where | null {
   if (hash === "#all" && runs > 1) return { view: "all" };
-  const [, what, number] = /^#(run|sweep)-(\d{1,6})$/.exec(hash) ?? [];
+  const [, what, number] = /^#(run|live|sweep)-(\d{1,6})(?:&|$)/.exec(hash) ?? [];
   const index = Number(number) - 1;
-  if (what === "run" && index >= 0 && index < runs) return { view: "run", run: index };
-  if (what === "sweep" && index >= 0 && index < sweeps) return { view: "sweep", sweep: index };
-  return null;
+  if (what === "sweep") return index >= 0 && index < sweeps ? { view: "sweep", sweep: index } : null;
+  if (!what || index < 0 || index >= runs) return null;
+  return { view: what === "live" && live(index) ? "live" : "run", run: index };
+}
+
+/** What the address says besides the place. */
+export function parametersOf(hash: string): URLSearchParams {
+  return new URLSearchParams(/&(.*)/.exec(hash)?.[1] ?? "");
 }

@@ -18,10 +18,13 @@ from polypath.cli import jobs, output, paired, progress, sweeps
 from polypath.cli.check import causes, is_stale
 from polypath.cli.console import err, warn
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
+from polypath.cli.live import Origin, presets
 from polypath.cli.options import Runs, Seed, Settings
 from polypath.engines import Options
 from polypath.labs import Lab
 from polypath.labs.own import folder_of
+from polypath.playground import live as with_simulator
+from polypath.playground import require_built
 from polypath.report import FINE_RUNS, Judged, Labelled, LabOf, Page, SweepOf, build, html, is_unchanged
 from polypath.results import OutputError, Recording, account, folder, layout, reading, stored
 from polypath.results.expectations import Row, Sample, evaluate
@@ -49,6 +52,8 @@ class _Found:
     code: int = DONE
     #: What it is called on the page.
     title: str = ""
+    #: Where each of the runs comes from.
+    origins: Sequence[Origin] = ()
 
     @property
     def interrupted(self) -> bool:
@@ -96,6 +101,9 @@ def report(
     settings: Settings = None,
     seed: Seed = None,
     runs: Runs = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Put the simulator into the page, so that its runs can be changed there.")
+    ] = False,
     of_labs: Annotated[
         list[str] | None,
         typer.Option("--lab", metavar="DIR", help="A lab of one's own that stored results are of, to judge them by."),
@@ -104,11 +112,14 @@ def report(
     """Write runs as one interactive page of HTML, which needs no network.
 
     The page shows the network over time, rates, windows, RTTs, queues, requests, causes of lost time, and a lab's
-    expectations. It shows segments if they are recorded (`run --plot`). Several results are side by side.
+    expectations. It shows segments if they are recorded (`run --plot`). Several results are side by side. With
+    `--live`, a reader changes links, transports and events of a run, and the page simulates it.
 
     Examples: `polypath report results --open`, `polypath report before after --out both.html`,
     `polypath report aggregation --run mptcp`.
     """
+    if live:
+        require_built()
     for target in targets:
         _refuse_part(Path(target))
     folders = [Path(target) for target in targets if _is_result(target)]
@@ -128,12 +139,19 @@ def report(
                     found.append(one)
                     if one.interrupted:
                         return INTERRUPTED
-        text = html(build(_page(found, targets, known)))
+        page = _page(found, targets, known)
+        text = _live(page, found) if live else html(build(page))
     _write(into, text)
     err.print(f"report in {into}", markup=False)
     if show and not webbrowser.open(into.resolve().as_uri()):
         warn(f"no browser was found; open {into}")
     return max(one.code for one in found)
+
+
+def _live(page: Page, found: Sequence[_Found]) -> str:
+    wanted = presets(page.runs, [origin for one in found for origin in one.origins])
+    with progress.points("report", "runs") as told:
+        return with_simulator(build(page), wanted, lambda done: told(done, len(wanted)))
 
 
 class _Known:
@@ -207,7 +225,7 @@ def _in(directory: Path, page: Path, known: _Known) -> list[_Found]:
         if kind is folder.RUN:
             recording = Recording.load(path)
             run = Labelled(recording.metadata.scenario, recording, folder=_link(path, page))
-            found.append(_Found(run.name, [run], path, link=run.folder))
+            found.append(_Found(run.name, [run], path, link=run.folder, origins=[Origin(str(path))]))
         else:
             found.append(_sweep(path, _link(path, page)))
     return _in_order(found, known)
@@ -239,7 +257,13 @@ def _sweep(path: Path, link: str | None) -> _Found:
         title = of_place(point["values"])
         own = None if link is None else f"{link}{quote(point['folder'])}/"
         runs.append(Labelled(f"{name} ({title})", recording, folder=own, values=point["values"]))
-    return _Found(name, runs, path, index, link)
+    origins = [Origin(str(path), settings=_settings(run.values)) for run in runs]
+    return _Found(name, runs, path, index, link, origins=origins)
+
+
+def _settings(values: Mapping[str, str]) -> list[str]:
+    """What `--set` takes for a point of a sweep."""
+    return [f"{path}={label}" for axis, label in values.items() for path in axis.split(", ")]
 
 
 def _done(index: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -257,15 +281,19 @@ def _run(
 ) -> Iterator[_Found]:
     """Runs a lab's or a scenario's runs, with their segments, and its sweeps, into folders below `scratch`."""
     for job in jobs.of_target(target, chosen, settings, seed):
+        one = None if job.folder == "." else job.folder
+        given = [*settings, *([] if seed is None else [f"seed={seed}"])]
         if job.varies:
-            yield _swept(job, Path(mkdtemp(dir=scratch)))
+            swept = _swept(job, Path(mkdtemp(dir=scratch)))
+            origins = [Origin(target, one, [*settings, *_settings(run.values)]) for run in swept.runs]
+            yield replace(swept, origins=origins)
             continue
         with progress.shown(job.name) as callback:
             recording = engines.get("sim").run(
                 job.plan, Options(segments=True, account=account.is_read(job.plan.view)), callback
             )
         recording = replace(recording, metadata=replace(recording.metadata, scenario=job.name))
-        yield _Found(job.name, [Labelled(job.name, recording)])
+        yield _Found(job.name, [Labelled(job.name, recording)], origins=[Origin(target, one, given)])
 
 
 def _swept(job: jobs.Job, place: Path) -> _Found:

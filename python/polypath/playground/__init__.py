@@ -1,10 +1,11 @@
 """The playground: labs and scenarios as one page that contains the simulator.
 
-`document.html(presets)` is the file. Its program is `report/playground.html`, and its simulator `simulator.wasm`; `make
-web` builds them from `web/` and `crates/web`.
+`document.html(presets)` is the file, and `document.live(page, presets)` a report whose runs can be changed. Their
+programs are `report/playground.html` and `report/live.html`, and their simulator is `simulator.wasm`; `make web` builds
+them from `web/` and `crates/web`.
 """
 
-from polypath.playground.document import PlaygroundError, html, require_built
-from polypath.playground.presets import Preset, of_lab, of_scenario
+from polypath.playground.document import PlaygroundError, html, live, require_built
+from polypath.playground.presets import Preset, of_lab, of_scenario, unfit
 
-__all__ = ["PlaygroundError", "Preset", "html", "of_lab", "of_scenario", "require_built"]
+__all__ = ["PlaygroundError", "Preset", "html", "live", "of_lab", "of_scenario", "require_built", "unfit"]

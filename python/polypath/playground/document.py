@@ -1,17 +1,17 @@
-"""The file: the built program with presets and the simulator in it."""
+"""The files that contain the simulator: the playground, and a report whose runs can be changed."""
 
 from __future__ import annotations
 
 import base64
 import gzip
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final
 
 from polypath.errors import PolypathError
 from polypath.playground.presets import Preset
-from polypath.report import sealed
+from polypath.report import filled, sealed
 from polypath.results.palette import PALETTE
 
 _DATA: Final = "<!-- data -->"
@@ -36,6 +36,22 @@ def html(presets: Sequence[Preset], version: str, told: Callable[[int], None] = 
     data = {"version": version, "palette": list(PALETTE), "presets": found}
     simulator = _packed(_simulator().read_bytes())
     return sealed(template.replace(_DATA, _packed(_json(data))).replace(_SIMULATOR, simulator))
+
+
+def live(
+    page: Mapping[str, Any], presets: Sequence[Preset | None], told: Callable[[int], None] = lambda done: None
+) -> str:
+    """The whole file of a report that contains the simulator. `presets` has one for each run that can be changed.
+
+    Raises PlaygroundError without the simulator, ScenarioError for a preset that has no plan.
+    """
+    require_built()
+    found = []
+    for each in presets:
+        found.append(None if each is None else each.data())
+        told(len(found))
+    simulator = _packed(_simulator().read_bytes())
+    return filled("live.html", page, {"presets": _packed(_json(found)), "simulator": simulator})
 
 
 def require_built() -> None:

@@ -57,7 +57,7 @@ class Preset:
 
 def of_scenario(scenario: Scenario, command: str) -> Preset:
     """The preset of a scenario. Raises ScenarioError if it varies, or needs what a page does not have."""
-    if (reason := _unfit(scenario)) is not None:
+    if (reason := unfit(scenario)) is not None:
         raise ScenarioError(f"the playground cannot run it: {reason}")
     return Preset(scenario.name, scenario.description or scenario.name, scenario.description, command, scenario)
 
@@ -72,7 +72,7 @@ def of_lab(lab: Lab) -> Iterator[Preset]:
         varied = lab.at(run, base)
         point = [f"{path}={axis.labels[0]}" for axis in varied.axes for path in axis.name.split(", ")]
         scenario = varied.with_settings(point)
-        if _unfit(scenario) is not None:
+        if unfit(scenario) is not None:
             continue
         yield Preset(
             name=lab.name if alone else f"{lab.name}/{run.name}",
@@ -86,7 +86,7 @@ def of_lab(lab: Lab) -> Iterator[Preset]:
         )
 
 
-def _unfit(scenario: Scenario) -> str | None:
+def unfit(scenario: Scenario) -> str | None:
     """Why a page cannot run a scenario; None if it can."""
     if scenario.vary:
         return "it is a sweep"

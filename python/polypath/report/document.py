@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import html as markup
 import json
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-_TITLE: Final = "<!-- title -->"
-_DATA: Final = "<!-- data -->"
+_PLACE: Final = re.compile("<!-- (?P<part>[a-z]+) -->")
 _SEAL: Final = "<!-- polypath report, sha256 "
 #: What could end the element of the data or start another, and what JavaScript takes for the end of a line.
 _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -23,12 +23,14 @@ _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\
 
 def html(page: Mapping[str, Any]) -> str:
     """The whole file."""
-    template = files("polypath.report").joinpath("page.html").read_text(encoding="utf-8")
-    before, rest = template.split(_TITLE)
-    between, after = rest.split(_DATA)
-    title = markup.escape(_plain(str(page["title"])))
-    text = f"{before}{title}{between}{escaped(page)}{after}"
-    return sealed(text)
+    return filled("page.html", page, {})
+
+
+def filled(template: str, page: Mapping[str, Any], more: Mapping[str, str]) -> str:
+    """The whole file, of a built program that has places for more than the page's title and data."""
+    text = files("polypath.report").joinpath(template).read_text(encoding="utf-8")
+    parts = {"title": markup.escape(_plain(str(page["title"]))), "data": escaped(page), **more}
+    return sealed(_PLACE.sub(lambda found: parts[found["part"]], text))
 
 
 def sealed(text: str) -> str:

@@ -1,5 +1,6 @@
 """`make test` installs what tests need, so no test is skipped for lack of it."""
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -69,3 +70,23 @@ def test_a_release_needs_one_version_everywhere() -> None:
     other = subprocess.run([ROOT / ".ci" / "release", "99.0.0"], capture_output=True, text=True, check=False)
     assert (other.returncode, other.stdout) == (1, "")
     assert other.stderr == f"release 99.0.0: Cargo.toml has {version}; change it and Cargo.lock\n"
+
+
+def test_the_recipe_of_conda_forge_has_the_release_and_its_dependencies(tmp_path: Path) -> None:
+    sdist = tmp_path / "polypath-9.8.7.tar.gz"
+    sdist.write_bytes(b"a release")
+    home = "https://github.com/someone/polypath"
+    made = subprocess.run([ROOT / ".ci" / "recipe", home, sdist], capture_output=True, text=True, check=True).stdout
+    assert '\n  version: "9.8.7"\n' in made
+    assert f"\n  url: {home}/releases/download/v${{{{ version }}}}/polypath-${{{{ version }}}}.tar.gz\n" in made
+    assert f"\n  sha256: {hashlib.sha256(b'a release').hexdigest()}\n" in made
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    _, needed = made.split("\n  run:\n")
+    listed = needed.partition("\n\n")[0].split("\n    - ")
+    assert len(listed) == 1 + len(project["dependencies"])
+    assert {each.split(" ")[0] for each in listed[1:]} == {
+        each.partition(">=")[0].replace("matplotlib", "matplotlib-base") for each in project["dependencies"]
+    }
+    refused = subprocess.run([ROOT / ".ci" / "recipe", sdist], capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("usage: .ci/recipe https://github.com/OWNER/polypath dist/")

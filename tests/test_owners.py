@@ -23,7 +23,7 @@ LARGE = {
     "transport/stream/receiver::Receiver": Size(22, 49),
     "transport/tcp/recovery::Delivery": Size(18, 2),
     "transport/tcp/recovery::Recovery": Size(24, 9),
-    "transport/tcp::Socket": Size(42, 285),
+    "transport/tcp::Socket": Size(36, 266),
 }
 
 

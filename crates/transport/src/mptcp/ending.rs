@@ -197,8 +197,9 @@ pub(super) fn refuse_late_data(
         return false;
     }
     let socket = &connection.subflows[subflow].socket;
-    let end = socket.position(segment) + u64::from(segment.payload.len);
-    let new = segment.payload.len > 0 && end > socket.received() && !socket.peer_finished();
+    let end = socket.receiver.position(segment) + u64::from(segment.payload.len);
+    let new =
+        segment.payload.len > 0 && end > socket.receiver.next() && !socket.receiver.finished();
     if !new {
         return false;
     }

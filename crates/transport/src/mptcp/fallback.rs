@@ -85,7 +85,7 @@ impl Connection {
         let late = self.shared.receive.next > 0 || self.shared.receive.reassembly_bytes() > 0;
         if self.is_contiguous() && (!late || self.shared.config.profile.falls_back_late()) {
             self.fall_back("data without a mapping");
-            self.subflows[subflow].socket.request_ack();
+            self.subflows[subflow].socket.receiver.request_ack();
         } else {
             self.shared.counters.increment(Mib::MPTcpExtDSSNoMatchTCP);
             self.reset_subflow(subflow, ResetReason::MiddleboxInterference);

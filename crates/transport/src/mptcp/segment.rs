@@ -80,7 +80,7 @@ impl Connection {
             self.send_lost(subflow);
         }
         self.push_inline();
-        if self.subflows[subflow].socket.owes_ack() {
+        if self.subflows[subflow].socket.receiver.owes_ack() {
             self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
         if state == State::SynReceived && self.policy.manager().begins(now) {
@@ -215,7 +215,7 @@ impl Connection {
                 return;
             }
         }
-        self.subflows[subflow].socket.answer_probe(segment);
+        self.subflows[subflow].socket.receiver.answer_probe(segment);
         self.on_fin(subflow, segment);
     }
 
@@ -223,9 +223,9 @@ impl Connection {
     #[inline(never)]
     fn goes_on(&mut self, subflow: usize, segment: &Segment) -> bool {
         let socket = &mut self.subflows[subflow].socket;
-        if socket.is_beyond_fin(segment) {
+        if socket.receiver.is_beyond_fin(segment) {
             // RFC 9293 section 3.10.7.4, seventh step: it is ignored.
-            socket.request_ack();
+            socket.receiver.request_ack();
             return false;
         }
         socket.state != State::Closed
@@ -350,7 +350,7 @@ impl Connection {
                 MptcpOption::RemoveAddr { address_ids } => self.on_remove_addr(address_ids),
                 // The third ACK again: the fourth was lost (RFC 8684 section 3.2).
                 MptcpOption::Join(MpJoin::Ack { .. }) => {
-                    self.subflows[subflow].socket.request_ack()
+                    self.subflows[subflow].socket.receiver.request_ack()
                 }
                 MptcpOption::Prio { backup } => {
                     self.shared.counters.increment(Mib::MPTcpExtMPPrioRx);
@@ -360,9 +360,9 @@ impl Connection {
                 MptcpOption::Fail { .. } => self.on_fail(subflow),
                 MptcpOption::FastClose { receiver_key } if self.is_own_key(*receiver_key) => {
                     let socket = &mut self.subflows[subflow].socket;
-                    if socket.position(segment) < socket.received() {
+                    if socket.receiver.position(segment) < socket.receiver.next() {
                         // Outside the window (RFC 9293 section 3.10.7.4, first step).
-                        socket.request_ack();
+                        socket.receiver.request_ack();
                         continue;
                     }
                     self.shared.counters.increment(Mib::MPTcpExtMPFastcloseRx);
@@ -428,7 +428,7 @@ impl Connection {
             let beyond = start.checked_add(mapping.len.into());
             let end = beyond.and_then(|beyond| beyond.checked_sub(1));
             self.shared.receive.ends_at(end);
-            self.subflows[subflow].socket.request_ack();
+            self.subflows[subflow].socket.receiver.request_ack();
         }
     }
 
@@ -439,8 +439,8 @@ impl Connection {
             return false;
         }
         let (from, next) = (
-            self.subflows[subflow].socket.position(segment),
-            self.subflows[subflow].socket.received(),
+            self.subflows[subflow].socket.receiver.position(segment),
+            self.subflows[subflow].socket.receiver.next(),
         );
         let end = from + u64::from(segment.payload.len);
         let mapped = self.covering(subflow, from, end).is_some();
@@ -475,21 +475,21 @@ impl Connection {
     }
 
     fn on_payload(&mut self, subflow: usize, segment: &Segment) {
-        let seq = self.subflows[subflow].socket.position(segment);
+        let seq = self.subflows[subflow].socket.receiver.position(segment);
         if segment.timestamps.is_some() {
             self.with(subflow, |socket, cx| {
-                socket.sample_receiver_rtt(cx, segment)
+                socket.receiver.sample_rtt(cx.shared, segment)
             });
         }
         let offset = match self.place(subflow, seq, segment) {
             Place::At(offset) => offset,
             Place::Unmapped => {
                 // Before its turn the mapping may be with what is missing; as if lost, it comes again. After it, it was there once.
-                let next = self.subflows[subflow].socket.received();
+                let next = self.subflows[subflow].socket.receiver.next();
                 if seq <= next && next < seq + u64::from(segment.payload.len) {
                     return self.on_unmapped(subflow);
                 }
-                return self.subflows[subflow].socket.request_ack();
+                return self.subflows[subflow].socket.receiver.request_ack();
             }
             // The bytes belong to another place of the stream, and those of this place never come on this subflow.
             Place::Elsewhere => {
@@ -507,7 +507,7 @@ impl Connection {
             len = receive.taken_beyond(offset, len);
             if len == 0 {
                 self.shared.counters.increment(Mib::TcpExtTCPZeroWindowDrop);
-                self.subflows[subflow].socket.request_ack();
+                self.subflows[subflow].socket.receiver.request_ack();
                 return;
             }
         }
@@ -526,7 +526,7 @@ impl Connection {
         if !self.subflows[subflow].socket.state.synchronised() || segment.payload.len == 0 {
             return None;
         }
-        let seq = self.subflows[subflow].socket.position(segment);
+        let seq = self.subflows[subflow].socket.receiver.position(segment);
         match self.place(subflow, seq, segment) {
             Place::At(offset) => Some(offset),
             Place::Unmapped | Place::Elsewhere => None,
@@ -599,29 +599,29 @@ impl Connection {
 
     fn on_fin(&mut self, subflow: usize, segment: &Segment) {
         let socket = &mut self.subflows[subflow].socket;
-        let open = !socket.peer_finished();
+        let open = !socket.receiver.finished();
         if segment.flags.contains(Flags::FIN) {
-            if socket.peer_finished() {
+            if socket.receiver.finished() {
                 socket.repeated_fin(&mut self.shared);
             } else {
-                let at = socket.position(segment) + u64::from(segment.payload.len);
+                let at = socket.receiver.position(segment) + u64::from(segment.payload.len);
                 // What came already has no FIN before it.
-                if at >= socket.received() {
+                if at >= socket.receiver.next() {
                     socket.on_fin(&mut self.shared, at);
                 }
             }
         } else {
             socket.advance_fin(&mut self.shared);
         }
-        if open && socket.peer_finished() && socket.closing() {
+        if open && socket.receiver.finished() && socket.closing() {
             // An acknowledgement by itself, before whatever is still to be sent (Linux `tcp_fin`).
             self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
         if self.session.multipath.is_none()
-            && self.subflows[subflow].socket.peer_finished()
+            && self.subflows[subflow].socket.receiver.finished()
             && self.shared.receive.end.is_none()
         {
-            self.shared.receive.end = Some(self.subflows[subflow].socket.received() - 2);
+            self.shared.receive.end = Some(self.subflows[subflow].socket.receiver.next() - 2);
         }
     }
 }
@@ -632,5 +632,5 @@ fn resets_behind_fin(socket: &Socket, segment: &Segment) -> bool {
         socket.state,
         State::CloseWait | State::LastAck | State::Closing
     );
-    waits && socket.position(segment) + 1 == socket.received()
+    waits && socket.receiver.position(segment) + 1 == socket.receiver.next()
 }

@@ -96,7 +96,7 @@ impl Subflow {
     #[cold]
     #[inline(never)]
     pub(super) fn remember(&mut self, mapping: Mapped) {
-        let received = self.socket.received();
+        let received = self.socket.receiver.next();
         let known = &mut self.mappings.get_or_insert_default().0;
         if !known.contains(&mapping) {
             known.retain(|&(from, _, len)| from + u64::from(len) > received);

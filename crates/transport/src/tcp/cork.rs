@@ -2,11 +2,8 @@
 //! also waits for the acknowledgement. After that it waits for the timer of window probes, which sends it
 //! (`tcp_nagle_check`, `tcp_check_probe_timer`, `tcp_write_wakeup`).
 
-use polypath_wire::tcp::Segment;
-
 use super::timer::Pending;
 use super::{FinState, Socket};
-use crate::seq::unwrap;
 use crate::tcp::context::Shared;
 use crate::{MILLISECOND, Nanos};
 
@@ -38,13 +35,6 @@ impl Socket {
     pub(super) fn awaits_no_answer(&self) -> bool {
         matches!(self.timers.pending, Pending::None | Pending::Probe)
     }
-}
-
-/// Whether a segment ends below what was acknowledged, as a keep-alive does: its acknowledgement is not looked at (Linux `tcp_sequence`,
-/// before `tcp_ack`).
-pub(super) fn is_old(socket: &Socket, segment: &Segment) -> bool {
-    let seq = unwrap(socket.irs, segment.seq, socket.received);
-    seq + u64::from(segment.seq_len()) < socket.ack.acknowledged()
 }
 
 /// An acknowledgement arrived while nothing is in flight: what a cork holds waits once more from then on (`tcp_ack_probe`,

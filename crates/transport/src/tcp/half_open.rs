@@ -7,7 +7,7 @@
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::{Socket, State};
-use crate::seq::{unwrap, wrap};
+use crate::seq::wrap;
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{MILLISECOND, Mib, Nanos};
 
@@ -50,13 +50,12 @@ impl Socket {
         segment: &Segment,
     ) -> HalfOpen {
         let flags = segment.flags & (Flags::SYN | Flags::RST | Flags::ACK);
-        if flags == Flags::SYN && segment.seq == self.irs {
-            let stamp = segment.timestamps.filter(|_| self.negotiated.timestamps);
-            if let Some((value, _)) = stamp
+        if flags == Flags::SYN && segment.seq == self.receiver.initial() {
+            if let Some(value) = self.negotiated.timestamp_of(segment)
                 && !cx.shared.config.profile.echoes_first_syn()
                 && !self.older(segment)
             {
-                self.timestamp_recent = value;
+                self.receiver.take_first_timestamp(value);
             }
             if self.may_answer(cx.shared.now) {
                 self.retransmit(cx, 0);
@@ -69,8 +68,7 @@ impl Socket {
             self.refuse(cx, segment);
             return HalfOpen::Waits;
         }
-        // Not unwrapped: what lies before the initial number has no place.
-        let ahead = i64::from(segment.seq.wrapping_sub(wrap(self.irs, self.received)) as i32);
+        let ahead = self.receiver.ahead(segment);
         if self.older(segment) || !overlaps_window(cx.shared, ahead, segment.seq_len()) {
             if !reset && self.may_answer(cx.shared.now) {
                 self.answer_half_open(cx);
@@ -97,15 +95,14 @@ impl Socket {
 
     /// A segment with a timestamp below the last one (RFC 7323 section 5.3).
     fn older(&self, segment: &Segment) -> bool {
-        let stamp = segment.timestamps.filter(|_| self.negotiated.timestamps);
-        stamp.is_some_and(|(value, _)| (value.wrapping_sub(self.timestamp_recent) as i32) < -1)
+        let stamp = self.negotiated.timestamp_of(segment);
+        stamp.is_some_and(|value| self.receiver.newer_by(value) < -1)
     }
 
     fn answer_half_open(&mut self, cx: &mut Context<impl Options>) {
         let mut segment = self.header(cx.shared.now, self.next);
-        let window = (cx.shared.receive).window(self.receive_window.as_deref_mut(), self.received)
-            >> self.negotiated.receive_shift;
-        segment.window = window.min(65_535) as u16;
+        let shift = self.negotiated.receive_shift;
+        segment.window = self.receiver.offer(&mut cx.shared.receive, shift);
         cx.shared.counters.increment(Mib::TcpOutSegs);
         cx.emit(segment);
     }
@@ -134,16 +131,15 @@ impl Socket {
         cx: &mut Context<impl Options>,
         segment: &Segment,
     ) -> bool {
-        let seq = unwrap(self.irs, segment.seq, self.received);
+        let (seq, next) = (self.receiver.position(segment), self.receiver.next());
         let syn = !segment.flags.contains(Flags::RST);
-        if !syn && seq == self.received {
+        if !syn && seq == next {
             return true;
         }
         cx.shared
             .counters
             .add(Mib::TcpExtTCPSYNChallenge, u32::from(syn));
-        let challenged =
-            syn || seq > self.received && cx.shared.receive.reaches(seq - self.received);
+        let challenged = syn || seq > next && cx.shared.receive.reaches(seq - next);
         if challenged {
             self.challenge(cx);
         }
@@ -162,17 +158,17 @@ impl Socket {
         // Almost every segment is the next one, and acknowledges what is in flight.
         let news = segment.ack.wrapping_sub(wrap(self.iss, self.una));
         let usual =
-            segment.seq == wrap(self.irs, self.received) && u64::from(news) <= self.next - self.una;
+            segment.seq == self.receiver.number() && u64::from(news) <= self.next - self.una;
         usual || self.fits(cx, segment)
     }
 
     #[inline(never)]
     fn fits(&mut self, cx: &mut Context<impl Options>, segment: &Segment) -> bool {
-        let ahead = segment.seq.wrapping_sub(wrap(self.irs, self.received)) as i32;
+        let ahead = self.receiver.ahead(segment);
         let news = segment.ack.wrapping_sub(wrap(self.iss, self.una)) as i32;
         let (below, above) = cx.shared.receive.reach(cx.options.maps_data());
-        let fits = i64::from(ahead) <= above
-            && i64::from(ahead) >= -below
+        let fits = ahead <= above
+            && ahead >= -below
             && i64::from(news) <= (self.next - self.una) as i64
             && i64::from(news) >= -(self.window.largest() as i64);
         if !fits {
@@ -192,8 +188,8 @@ impl Socket {
     /// The SYN/ACK of the handshake again, nothing having followed it: our third ACK was lost.
     pub(crate) fn repeats_syn_ack(&self, segment: &Segment) -> bool {
         !segment.flags.contains(Flags::RST)
-            && self.received <= 1
-            && segment.seq == self.irs
+            && self.receiver.next() <= 1
+            && segment.seq == self.receiver.initial()
             && segment.ack == wrap(self.iss, 1)
     }
 
@@ -213,11 +209,9 @@ impl Socket {
         match self.state {
             State::Closed => true,
             State::TimeWait if !self.older(syn) => {
-                let stamp = syn.timestamps.filter(|_| self.negotiated.timestamps);
-                unwrap(self.irs, syn.seq, self.received) > self.received
-                    || stamp.is_some_and(|(value, _)| {
-                        value.wrapping_sub(self.timestamp_recent) as i32 > 0
-                    })
+                let stamp = self.negotiated.timestamp_of(syn);
+                self.receiver.position(syn) > self.receiver.next()
+                    || stamp.is_some_and(|value| self.receiver.newer_by(value) > 0)
             }
             _ => false,
         }

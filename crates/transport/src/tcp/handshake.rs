@@ -51,13 +51,11 @@ impl Socket {
 
     /// Reads the options that only a SYN carries.
     fn take_syn(&mut self, cx: &mut Context<impl Options>, syn: &Segment) {
-        self.irs = syn.seq;
-        self.received = 1;
-        self.ack.begin();
+        self.receiver.begin(syn.seq);
         let options = syn.rare.as_deref();
         self.negotiated.timestamps &= syn.timestamps.is_some();
-        if let Some((value, _)) = syn.timestamps.filter(|_| self.negotiated.timestamps) {
-            self.timestamp_recent = value;
+        if let Some(value) = self.negotiated.timestamp_of(syn) {
+            self.receiver.take_first_timestamp(value);
         }
         self.negotiated.sack &= options.is_some_and(|options| options.sack_permitted);
         match options
@@ -95,11 +93,11 @@ impl Socket {
         };
         if answer {
             segment.flags |= Flags::ACK;
-            segment.ack = wrap(self.irs, 1);
+            segment.ack = wrap(self.receiver.initial(), 1);
         }
         segment.flags |= ecn::offer(self, answer, again.then_some(self.syn_repeats));
         if self.negotiated.timestamps {
-            segment.timestamps = Some((timestamp(cx.shared.now), self.timestamp_recent));
+            segment.timestamps = Some((timestamp(cx.shared.now), self.receiver.timestamp()));
         }
         let mss = self.mss.announced();
         let scale = cx.shared.config.window_scaling && (!answer || cx.shared.receive.scaling());
@@ -107,7 +105,7 @@ impl Socket {
         let answering = answer && self.negotiated.timestamps;
         let timestamps = if answering { TIMESTAMP_OPTION } else { 0 };
         let first = cx.shared.receive.first_window(
-            self.receive_window.as_deref_mut(),
+            self.receiver.window_mut(),
             u32::from(mss) - timestamps,
             cx.path.index == 0,
         );

@@ -41,7 +41,7 @@ impl Socket {
         Sequence {
             snd_una: wrap(self.iss, self.una),
             snd_nxt: wrap(self.iss, self.next),
-            rcv_nxt: wrap(self.irs, self.received),
+            rcv_nxt: self.receiver.number(),
         }
     }
 
@@ -49,7 +49,7 @@ impl Socket {
     pub fn entries(&self) -> usize {
         self.sent.len()
             + self.unsent.len()
-            + self.holes.as_ref().map_or(0, |holes| holes.entries())
+            + self.receiver.entries()
             + self.recovery.sacked_ranges()
     }
 
@@ -64,11 +64,11 @@ impl Socket {
             lost: self.recovery.lost,
             retransmitting: self.recovery.retransmitting,
             send_mss: self.plain_mss(),
-            receive_mss: self.receive_window.as_ref().map_or(0, |it| it.segment),
+            receive_mss: self.receiver.window().map_or(0, |it| it.segment),
             announced_mss: self.mss.announced().into(),
             reordering: self.rack.degree as u32,
             rto: self.rtt.rto(config),
-            last_received: self.ack.last_received(),
+            last_received: self.receiver.last_received(),
         }
     }
 }

@@ -43,7 +43,7 @@ impl Socket {
 
     /// When the peer was last heard of, by data or an acknowledgement.
     fn last_heard(&self) -> Nanos {
-        self.heard_at.max(self.ack.last_received())
+        self.heard_at.max(self.receiver.last_received())
     }
 
     /// The time for a probe has come. False: the peer is given up. What is in flight or waits to be sent has timers of its own.

@@ -32,7 +32,6 @@ use std::collections::VecDeque;
 use polypath_wire::tcp::{Flags, Payload, Segment};
 
 use crate::congestion::CongestionControl;
-use crate::linux::receive_window::SocketWindow;
 use crate::linux::send_memory;
 use crate::linux::small_queue::HostQueue;
 use crate::linux::write_queue::WriteQueue;
@@ -41,13 +40,11 @@ use crate::path::{MtuDiscovery, Path};
 use crate::seq::{unwrap, wrap};
 use crate::settings::{Config, WindowReduction};
 use crate::tcp::context::{Context, Options, Shared};
-use crate::{MILLISECOND, Mib, NEVER, Nanos, Purpose};
+use crate::{Codepoint, MILLISECOND, Mib, NEVER, Nanos, Purpose};
 
-use delayed_ack::AckPolicy;
 use ecn::Ecn;
 pub(crate) use group::Front;
 pub(crate) use half_open::HalfOpen;
-use holes::Holes;
 pub use info::{Info, Sequence};
 use keepalive::Probes;
 use mss::Mss;
@@ -55,13 +52,13 @@ pub(crate) use mss::most_of_window;
 pub(crate) use mtu_probing::Advice;
 use paced::Paced;
 use peer_window::PeerWindow;
-pub(crate) use receiver::Arrived;
+pub(crate) use receiver::{Arrived, Receiver};
 pub(crate) use recovery::probes_tail;
 use recovery::{Rack, Recovery, Refused};
-use sender::Sent;
 pub(crate) use sender::{Chunk, Kind, Push};
+use sender::{Sent, TIME_WAIT};
 pub(crate) use timer::Fired;
-use timer::Timers;
+use timer::{Idle, Timers};
 use window_usage::WindowUsage;
 
 /// Connection states (RFC 9293 section 3.3.2).
@@ -119,6 +116,15 @@ pub(crate) struct Negotiated {
     /// Shift of the windows that the peer sends and of ours.
     pub send_shift: u8,
     pub receive_shift: u8,
+}
+
+impl Negotiated {
+    /// The timestamp of a segment, where both ends use them.
+    #[inline(always)]
+    fn timestamp_of(&self, segment: &Segment) -> Option<u32> {
+        let (value, _) = segment.timestamps.filter(|_| self.timestamps)?;
+        Some(value)
+    }
 }
 
 /// What is asked for beside what every socket tells its path.
@@ -182,16 +188,7 @@ pub struct Socket {
     usage: WindowUsage,
     ecn: Ecn,
 
-    // Receiving.
-    irs: u32,
-    received: u64,
-    /// Absent while everything came in order so far.
-    holes: Option<Box<Holes>>,
-    fin_at: Option<u64>,
-    timestamp_recent: u32,
-    /// The window as upstream Linux keeps it for each socket.
-    pub(crate) receive_window: Option<Box<SocketWindow>>,
-    ack: AckPolicy,
+    pub(crate) receiver: Receiver,
     timers: Timers,
 }
 
@@ -313,16 +310,7 @@ impl Socket {
             paced,
             usage: WindowUsage::default(),
             ecn: Ecn::new(config.accurate_ecn || low_latency),
-            irs: 0,
-            received: 0,
-            holes: None,
-            fin_at: None,
-            timestamp_recent: 0,
-            receive_window: config.profile.measures_segments().then(|| {
-                let share = config.profile.window_share();
-                Box::new(SocketWindow::new(config.receive_buffer.default, share))
-            }),
-            ack: AckPolicy::default(),
+            receiver: Receiver::new(config),
             timers: Timers::default(),
         }
     }
@@ -342,18 +330,13 @@ impl Socket {
         if !segment.flags.contains(Flags::ACK) || !self.acceptable_numbers(cx, segment) {
             return false;
         }
-        let seq = unwrap(self.irs, segment.seq, self.received);
-        if let Some((value, _)) = segment.timestamps.filter(|_| self.negotiated.timestamps) {
-            let older = value.wrapping_sub(self.timestamp_recent) as i32;
-            if older < -1 && segment.seq_len() > 0 {
-                cx.shared.counters.increment(Mib::TcpExtPAWSEstab);
-                self.ack.immediately();
-                self.flush_ack(cx);
-                return false;
-            }
-            if older >= 0 && seq <= self.ack.acknowledged() {
-                self.timestamp_recent = value;
-            }
+        if let Some(value) = self.negotiated.timestamp_of(segment)
+            && !self.receiver.takes_timestamp(segment, value)
+        {
+            cx.shared.counters.increment(Mib::TcpExtPAWSEstab);
+            self.receiver.request_ack();
+            self.flush_ack(cx);
+            return false;
         }
         true
     }
@@ -363,12 +346,12 @@ impl Socket {
     fn header(&mut self, now: Nanos, seq: u64) -> Segment {
         let mut segment = Segment {
             seq: wrap(self.iss, seq),
-            ack: wrap(self.irs, self.received),
+            ack: self.receiver.number(),
             flags: Flags::ACK,
             ..Segment::default()
         };
         if self.negotiated.timestamps {
-            segment.timestamps = Some((timestamp(now), self.timestamp_recent));
+            segment.timestamps = Some((timestamp(now), self.receiver.timestamp()));
         }
         if self.ecn.tells {
             self.ecn.tell(&mut segment.flags);
@@ -378,16 +361,8 @@ impl Socket {
 
     #[inline(always)]
     fn stamp(&mut self, cx: &mut Context<impl Options>, segment: &mut Segment) {
-        if self.ack.reader_sends() {
-            cx.shared.receive.reader_takes();
-        }
-        let window = (cx.shared.receive).window(self.receive_window.as_deref_mut(), self.received)
-            >> self.negotiated.receive_shift;
-        segment.window = window.min(65_535) as u16;
-        if cx.shared.receive.short() {
-            self.ack.end_quick();
-        }
-        self.ack.sent(self.received);
+        let shift = self.negotiated.receive_shift;
+        segment.window = self.receiver.acknowledge(&mut cx.shared.receive, shift);
     }
 
     /// Sends an ACK without data.
@@ -418,7 +393,8 @@ impl Socket {
         self.stamp(cx, segment);
         if with_options {
             let space = cx.options.add_to_ack(cx.shared, segment);
-            self.add_sack(&mut segment.sack, space);
+            let sack = self.negotiated.sack;
+            self.receiver.add_sack(&mut segment.sack, space, sack);
         }
         cx.shared.counters.increment(Mib::TcpOutSegs);
         cx.shared.out.push(transmit);
@@ -432,6 +408,121 @@ impl Socket {
         cx.shared.counters.increment(kind);
         cx.shared.counters.increment(Mib::TcpOutSegs);
         cx.emit(segment);
+    }
+
+    /// Sends an ACK if one is due.
+    pub(crate) fn flush_ack(&mut self, cx: &mut Context<impl Options>) {
+        if self.receiver.owes_ack() {
+            self.send_ack(cx);
+        }
+    }
+
+    /// The delayed ACK's time came.
+    pub(crate) fn on_delayed_ack(&mut self, cx: &mut Context<impl Options>) {
+        if self.receiver.ack_deadline() <= cx.shared.now {
+            if self.receiver.compressed_acks() > 0 {
+                return self.send_compressed(cx);
+            }
+            cx.shared.counters.increment(Mib::TcpExtDelayedACKs);
+            self.send_ack(cx);
+        }
+    }
+
+    /// Sends the one ACK that several became (`tcp_sack_compress_send_ack`).
+    fn send_compressed(&mut self, cx: &mut Context<impl Options>) {
+        let more = u32::from(self.receiver.compressed_acks()) - 1;
+        cx.shared.counters.add(Mib::TcpExtTCPAckCompressed, more);
+        self.send_ack(cx);
+    }
+
+    /// Takes payload.
+    pub(crate) fn on_payload(&mut self, cx: &mut Context<impl Options>, arrived: Arrived) {
+        if self.receiver.is_ahead(&arrived) {
+            self.on_payload_ahead(cx, arrived);
+        } else {
+            self.receiver.take(cx, arrived, &self.rtt);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn on_payload_ahead(&mut self, cx: &mut Context<impl Options>, arrived: Arrived) {
+        let sack = self.negotiated.sack;
+        let told = sack && self.receiver.tells_first(&arrived);
+        if told {
+            self.send_compressed(cx);
+        }
+        self.receiver.take_ahead(cx, arrived, (sack, told));
+    }
+
+    /// Takes a FIN whose sequence number is `at`.
+    pub(crate) fn on_fin(&mut self, shared: &mut Shared, at: u64) {
+        self.receiver.note_fin(at);
+        shared.fin_seen = true;
+        self.advance_fin(shared);
+    }
+
+    /// Steps over the FIN when everything before it has arrived (RFC 9293 section 3.10.7.4, eighth step).
+    pub(crate) fn advance_fin(&mut self, shared: &mut Shared) {
+        if !self.receiver.advance_fin() {
+            return;
+        }
+        self.state = match self.state {
+            State::Established => State::CloseWait,
+            State::FinWait1 => State::Closing,
+            State::FinWait2 => {
+                self.enter_time_wait(shared);
+                State::TimeWait
+            }
+            state => state,
+        };
+    }
+
+    /// A segment of the peer's FIN came again.
+    pub(crate) fn repeated_fin(&mut self, shared: &mut Shared) {
+        self.receiver.repeat_fin();
+        if self.state == State::TimeWait {
+            self.reduced = true;
+            self.enter_time_wait(shared);
+        }
+    }
+
+    /// Nothing but a FIN can still come: it is awaited for as long as TIME-WAIT lasts (Linux tcp_fin_timeout).
+    pub(crate) fn limit_fin_wait(&mut self, shared: &Shared) {
+        if !self.timers.time_waits() {
+            (self.timers).set_idle(Idle::TimeWait, shared.now + TIME_WAIT);
+        }
+    }
+
+    fn enter_time_wait(&mut self, shared: &mut Shared) {
+        self.timers.stop_retransmission();
+        (self.timers).set_idle(Idle::TimeWait, shared.now + TIME_WAIT);
+    }
+
+    /// Whether it acknowledges more than the SYN.
+    pub(crate) fn acknowledges_data(&self, segment: &Segment) -> bool {
+        unwrap(self.iss, segment.ack, self.una) > 1
+    }
+
+    /// Reads the ECN field of an arriving packet.
+    pub(crate) fn on_ecn(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        field: Codepoint,
+        segment: &Segment,
+    ) {
+        if self.negotiated.ecn {
+            ecn::on_field(self, cx, field, segment);
+        }
+    }
+
+    /// The ECN field of a segment that is sent.
+    #[inline]
+    pub(crate) fn ecn_field(&self, segment: &Segment, purpose: Purpose) -> Codepoint {
+        if !self.negotiated.ecn {
+            return Codepoint::NotEct;
+        }
+        ecn::field(self, segment, purpose)
     }
 
     /// Resets the peer.
@@ -460,10 +551,9 @@ impl Socket {
         self.unsent_bytes = 0;
         self.buffers = None;
         self.refused = Refused::default();
-        self.holes = None;
         self.recovery = Recovery::default();
         self.timers = Timers::default();
-        self.ack.stop();
+        self.receiver.stop();
         path.established = false;
         path.buffer = 0;
         self.publish(path);
@@ -535,7 +625,7 @@ impl Socket {
 
     /// Bytes that wait at subflow level because something before them is missing.
     pub fn out_of_order_bytes(&self) -> u64 {
-        self.holes.as_ref().map_or(0, |holes| holes.bytes())
+        self.receiver.out_of_order_bytes()
     }
 
     /// Internal variables of the congestion controller.
@@ -554,12 +644,15 @@ impl Socket {
 
     /// Running totals for recordings.
     pub fn totals(&self) -> Totals {
-        self.totals
+        Totals {
+            received: self.receiver.bytes(),
+            ..self.totals
+        }
     }
 
     /// Next sequence number expected from the peer, relative to its initial one.
     pub fn received(&self) -> u64 {
-        self.received
+        self.receiver.next()
     }
 
     pub fn initial_sequence(&self) -> u32 {
@@ -567,12 +660,7 @@ impl Socket {
     }
 
     pub fn peer_initial_sequence(&self) -> u32 {
-        self.irs
-    }
-
-    /// The peer's FIN was received in order.
-    pub(crate) fn peer_finished(&self) -> bool {
-        self.fin_at.is_some_and(|fin| self.received > fin)
+        self.receiver.initial()
     }
 
     pub(crate) fn payload(offset: u64, len: u32) -> Payload {

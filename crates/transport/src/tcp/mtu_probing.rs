@@ -183,7 +183,7 @@ impl Socket {
         let more = cx.options.data_len();
         let in_flight = self.in_flight();
         let several = (self.reordering_degree() + 1) * u64::from(self.plain_mss());
-        let disturbed = self.has_sack();
+        let disturbed = self.receiver.has_sack();
         if self.recovery.state != CaState::Open
             || cx.path.cwnd < LEAST_WINDOW
             || disturbed

@@ -381,7 +381,7 @@ impl Socket {
             self.ride_fin(&mut sent);
         }
         self.recovery.count_sent();
-        self.ack.data_sent(cx.shared.now);
+        self.receiver.data_sent(cx.shared.now);
         self.last_sent_at = cx.shared.now;
         let first = self.sent.is_empty();
         self.note_sent(cx.shared.now, &sent);
@@ -435,16 +435,17 @@ impl Socket {
             self.tell_of_reduction(segment, sent);
         }
         segment.payload = Self::payload(sent.offset, sent.len);
-        let owed = self.owes_ack();
+        let owed = self.receiver.owes_ack();
         self.stamp(cx, segment);
         let space = if sent.len > 0 {
             cx.options.add_to_data(cx.shared, sent.seq, segment)
         } else {
             cx.options.add_to_ack(cx.shared, segment)
         };
-        if self.has_sack() {
+        if self.receiver.has_sack() {
             let room = cx.path.mss.saturating_sub(sent.len);
-            self.add_sack_beside(&mut segment.sack, space.min(room), owed);
+            let how = (self.negotiated.sack, owed);
+            (self.receiver).add_sack_beside(&mut segment.sack, space.min(room), how);
         }
         cx.shared.out.push(transmit);
     }
@@ -592,7 +593,7 @@ impl Socket {
             State::LastAck => {
                 self.state = State::Closed;
                 self.timers = super::Timers::default();
-                self.ack.stop();
+                self.receiver.stop_acks();
             }
             _ => {}
         }

@@ -280,7 +280,7 @@ impl Socket {
                 cx.shared.event(EventKind::Recovered(cx.path.index));
             }
         } else {
-            if self.tries_again() && !cork::is_old(self, segment) {
+            if self.tries_again() && !self.receiver.is_old(segment) {
                 cork::hold_again(self, cx.shared);
             }
             delivery.duplicate = segment.seq_len() == 0 && !window_changed;

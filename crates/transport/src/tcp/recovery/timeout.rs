@@ -160,7 +160,7 @@ impl Socket {
     }
 
     pub(crate) fn next_deadline(&self) -> Nanos {
-        self.timers.next().min(self.ack.deadline())
+        self.timers.next().min(self.receiver.ack_deadline())
     }
 
     /// Handles the timer that is due. Returns what the connection must know of.

@@ -178,7 +178,7 @@ impl Connection {
         let isn = host.isn;
         let mut connection = Self::new(host, tuple, false, now)?;
         if let Some(isn) = isn {
-            connection.subflows[0].socket.begin_at(isn);
+            connection.subflows[0].socket.flight.begin_at(isn);
         }
         connection.shared.counters.increment(Mib::TcpPassiveOpens);
         let offered = syn.mptcp().iter().find_map(|option| match option {

@@ -86,8 +86,8 @@ impl Connection {
     /// The subflow that repeats data: nothing in flight, and a backup only if nothing moves anywhere (`mptcp_subflow_get_retrans`).
     fn idle_subflow(&self) -> Option<usize> {
         let idle = |subflow: &usize| {
-            self.subflows[*subflow].socket.nothing_in_flight()
-                && self.subflows[*subflow].socket.nothing_unsent()
+            self.subflows[*subflow].socket.flight.is_empty()
+                && self.subflows[*subflow].socket.queue.is_empty()
         };
         let active = || (0..self.subflows.len()).filter(|&subflow| self.active(subflow));
         if let Some(subflow) = active()
@@ -107,8 +107,8 @@ impl Connection {
     fn count_silences(&mut self) {
         for subflow in 0..self.subflows.len() {
             if !self.active(subflow)
-                || (self.subflows[subflow].socket.nothing_in_flight()
-                    && self.subflows[subflow].socket.nothing_unsent())
+                || (self.subflows[subflow].socket.flight.is_empty()
+                    && self.subflows[subflow].socket.queue.is_empty())
             {
                 continue;
             }

@@ -99,7 +99,7 @@ impl Connection {
         if self.subflows[subflow].socket.state == State::Closed {
             return;
         }
-        if !self.subflows[subflow].socket.awaits(seq) {
+        if !self.subflows[subflow].socket.flight.awaits(seq) {
             self.shared.counters.increment(Mib::TcpExtOutOfWindowIcmps);
             return;
         }

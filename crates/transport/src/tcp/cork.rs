@@ -20,7 +20,7 @@ impl Socket {
 
     /// Something small could not leave: sees to it that it will, if nothing else is under way that would.
     pub(crate) fn hold(&mut self, shared: &Shared) {
-        if self.sent.is_empty() && self.timers.pending == Pending::None && self.corked(shared) {
+        if self.flight.is_empty() && self.timers.pending == Pending::None && self.corked(shared) {
             let wait = self.retransmission_timeout(shared).max(SHORTEST);
             self.timers.set(Pending::Probe, shared.now + wait);
         }

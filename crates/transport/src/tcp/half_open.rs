@@ -7,7 +7,6 @@
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::{Socket, State};
-use crate::seq::wrap;
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{MILLISECOND, Mib, Nanos};
 
@@ -64,7 +63,7 @@ impl Socket {
             return HalfOpen::Waits;
         }
         let reset = flags.contains(Flags::RST);
-        if flags.contains(Flags::ACK) && !reset && segment.ack != wrap(self.iss, 1) {
+        if flags.contains(Flags::ACK) && !reset && segment.ack != self.flight.number(1) {
             self.refuse(cx, segment);
             return HalfOpen::Waits;
         }
@@ -100,7 +99,7 @@ impl Socket {
     }
 
     fn answer_half_open(&mut self, cx: &mut Context<impl Options>) {
-        let mut segment = self.header(cx.shared.now, self.next);
+        let mut segment = self.header(cx.shared.now, self.flight.next());
         let shift = self.negotiated.receive_shift;
         segment.window = self.receiver.offer(&mut cx.shared.receive, shift);
         cx.shared.counters.increment(Mib::TcpOutSegs);
@@ -156,20 +155,19 @@ impl Socket {
         segment: &Segment,
     ) -> bool {
         // Almost every segment is the next one, and acknowledges what is in flight.
-        let news = segment.ack.wrapping_sub(wrap(self.iss, self.una));
-        let usual =
-            segment.seq == self.receiver.number() && u64::from(news) <= self.next - self.una;
+        let news = self.flight.beyond_una(segment.ack);
+        let usual = segment.seq == self.receiver.number() && u64::from(news) <= self.flight.span();
         usual || self.fits(cx, segment)
     }
 
     #[inline(never)]
     fn fits(&mut self, cx: &mut Context<impl Options>, segment: &Segment) -> bool {
         let ahead = self.receiver.ahead(segment);
-        let news = segment.ack.wrapping_sub(wrap(self.iss, self.una)) as i32;
+        let news = self.flight.beyond_una(segment.ack) as i32;
         let (below, above) = cx.shared.receive.reach(cx.options.maps_data());
         let fits = ahead <= above
             && ahead >= -below
-            && i64::from(news) <= (self.next - self.una) as i64
+            && i64::from(news) <= self.flight.span() as i64
             && i64::from(news) >= -(self.window.largest() as i64);
         if !fits {
             self.challenge(cx);
@@ -190,7 +188,7 @@ impl Socket {
         !segment.flags.contains(Flags::RST)
             && self.receiver.next() <= 1
             && segment.seq == self.receiver.initial()
-            && segment.ack == wrap(self.iss, 1)
+            && segment.ack == self.flight.number(1)
     }
 
     /// A segment acknowledges what this host, which only sent its SYN, never sent: the peer holds an older connection of these addresses
@@ -217,13 +215,9 @@ impl Socket {
         }
     }
 
-    /// Sets the initial sequence number, before anything is sent.
-    pub(crate) fn begin_at(&mut self, isn: u32) {
-        self.iss = isn;
-    }
-
     /// Where a connection's numbers begin that follows this one on the same addresses and ports: beyond those that it used.
     pub(crate) fn successor_isn(&self) -> u32 {
-        wrap(self.iss, self.next).wrapping_add(BEYOND_TIME_WAIT)
+        let next = self.flight.number(self.flight.next());
+        next.wrapping_add(BEYOND_TIME_WAIT)
     }
 }

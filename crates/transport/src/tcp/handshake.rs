@@ -1,27 +1,23 @@
 //! The three-way handshake (RFC 9293 section 3.5), and what its options settle.
 
-use std::collections::VecDeque;
-
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::recovery::Recovery;
-use super::sender::Sent;
 use super::{SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION, age, ecn, timestamp};
 use crate::Codepoint;
 use crate::Mib;
 use crate::linux::send_memory;
-use crate::seq::{unwrap, wrap};
+use crate::seq::wrap;
 use crate::tcp::context::{Context, Options};
 
 impl Socket {
     /// Sends the SYN.
     pub(crate) fn connect(&mut self, cx: &mut Context<impl Options>) {
         self.state = State::SynSent;
-        self.next = 1;
-        if self.buffers.is_some() {
+        if self.queue.has_buffers() {
             cx.path.buffer = cx.shared.config.send_buffer.default;
         }
-        self.sent.push_back(Sent::syn(cx.shared.now));
+        self.flight.open(cx.shared.now);
         self.send_syn(cx, false);
         self.arm_retransmission(cx.shared);
         self.publish(&mut cx.path);
@@ -42,8 +38,7 @@ impl Socket {
         self.state = State::SynReceived;
         ecn::on_syn(self, syn.flags, field);
         self.take_syn(cx, syn);
-        self.next = 1;
-        self.sent.push_back(Sent::syn(cx.shared.now));
+        self.flight.open(cx.shared.now);
         self.send_syn(cx, false);
         self.arm_retransmission(cx.shared);
         self.publish(&mut cx.path);
@@ -87,7 +82,7 @@ impl Socket {
     pub(super) fn send_syn(&mut self, cx: &mut Context<impl Options>, again: bool) {
         let answer = self.state == State::SynReceived;
         let mut segment = Segment {
-            seq: self.iss,
+            seq: self.flight.initial(),
             flags: Flags::SYN,
             ..Segment::default()
         };
@@ -130,7 +125,7 @@ impl Socket {
         segment: &Segment,
         field: Codepoint,
     ) -> bool {
-        if unwrap(self.iss, segment.ack, 0) != 1 {
+        if self.flight.position(segment.ack, 0) != 1 {
             return false;
         }
         ecn::on_syn_ack(self, segment.flags, field);
@@ -149,7 +144,7 @@ impl Socket {
     ) -> bool {
         if !segment.flags.contains(Flags::ACK)
             || segment.flags.contains(Flags::SYN)
-            || unwrap(self.iss, segment.ack, 0) != 1
+            || self.flight.position(segment.ack, 0) != 1
         {
             return false;
         }
@@ -163,11 +158,10 @@ impl Socket {
 
     fn handshake_done(&mut self, cx: &mut Context<impl Options>, segment: &Segment, timed: bool) {
         self.state = State::Established;
-        self.una = 1;
-        if self.buffers.is_some() {
+        if self.queue.has_buffers() {
             send_memory::first_buffer(&mut cx.path, &cx.shared.config);
         }
-        let syn = self.sent.pop_front().filter(|syn| !syn.retransmitted());
+        let syn = self.flight.establish();
         if syn.is_none() && self.syn_repeats > cx.shared.config.profile.forgiven_syns() {
             // RFC 5681 section 3.1: a lost SYN or SYN/ACK reduces the initial window.
             cx.path.cwnd = 1;
@@ -184,8 +178,6 @@ impl Socket {
             }
             None => self.rtt.begin_unsampled(),
         }
-        // A side that sends nothing more has no queue.
-        self.sent = VecDeque::new();
         self.recovery = Recovery::default();
         self.timers.stop_retransmission();
         self.start_keepalive(cx.shared);

@@ -34,9 +34,9 @@ impl Socket {
         bytes: u64,
         again: bool,
     ) -> bool {
-        let few = match buffers.or(self.buffers.as_deref()) {
+        let few = match buffers.or(self.queue.buffers()) {
             Some(buffers) => buffers.at_most_one_left(),
-            None => self.sent.len() as u64 <= send_memory::segments_sent(path),
+            None => u64::from(self.flight.packets()) <= send_memory::segments_sent(path),
         };
         let queue = self.host_queue.as_mut();
         few || queue.is_none_or(|queue| queue.admits(path, bytes, again))

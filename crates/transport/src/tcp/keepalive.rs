@@ -52,7 +52,7 @@ impl Socket {
             return true;
         };
         let now = cx.shared.now;
-        let busy = !self.sent.is_empty() || !self.unsent.is_empty() || self.tries_again();
+        let busy = !self.flight.is_empty() || !self.queue.is_empty() || self.tries_again();
         let idle = now - self.last_heard();
         let next = if busy {
             keepalive.time

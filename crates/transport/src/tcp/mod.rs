@@ -8,7 +8,7 @@ mod cork;
 mod delayed_ack;
 mod ecn;
 mod flight;
-mod group;
+pub(crate) mod group;
 mod half_open;
 mod handshake;
 mod holes;
@@ -23,26 +23,25 @@ mod path_mtu;
 mod peer_window;
 mod receiver;
 mod recovery;
+mod send_queue;
 mod sender;
 mod timer;
+mod unrepaired;
 mod window_usage;
-
-use std::collections::VecDeque;
 
 use polypath_wire::tcp::{Flags, Payload, Segment};
 
 use crate::congestion::CongestionControl;
 use crate::linux::send_memory;
 use crate::linux::small_queue::HostQueue;
-use crate::linux::write_queue::WriteQueue;
 use crate::path::rtt::RttEstimator;
 use crate::path::{MtuDiscovery, Path};
-use crate::seq::{unwrap, wrap};
 use crate::settings::{Config, WindowReduction};
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{Codepoint, MILLISECOND, Mib, NEVER, Nanos, Purpose};
 
 use ecn::Ecn;
+use flight::Flight;
 pub(crate) use group::Front;
 pub(crate) use half_open::HalfOpen;
 pub use info::{Info, Sequence};
@@ -55,8 +54,9 @@ use peer_window::PeerWindow;
 pub(crate) use receiver::{Arrived, Receiver};
 pub(crate) use recovery::probes_tail;
 use recovery::{Rack, Recovery, Refused};
+use send_queue::SendQueue;
+use sender::TIME_WAIT;
 pub(crate) use sender::{Chunk, Kind, Push};
-use sender::{Sent, TIME_WAIT};
 pub(crate) use timer::Fired;
 use timer::{Idle, Timers};
 use window_usage::WindowUsage;
@@ -146,18 +146,11 @@ pub struct Socket {
 
     mss: Mss,
 
-    // Sending. Sequence numbers count from the initial one: 0 is the SYN, 1 the first byte.
-    iss: u32,
-    una: u64,
-    next: u64,
+    pub(crate) queue: SendQueue,
+    pub(crate) flight: Flight,
     window: PeerWindow,
-    sent: VecDeque<Sent>,
-    unsent: VecDeque<Chunk>,
-    unsent_bytes: u64,
     /// Repetitions of the SYN or SYN/ACK.
     syn_repeats: u32,
-    /// What waits and is in flight of a subflow, as upstream Linux keeps it.
-    buffers: Option<Box<WriteQueue>>,
     /// What a queue of the own host holds, where it keeps packets on the socket's account.
     host_queue: Option<Box<HostQueue>>,
     /// What a scheduler may fill of a queue that is not kept so, at most.
@@ -166,9 +159,6 @@ pub struct Socket {
     /// Its FIN was acknowledged before the peer's came: upstream, what is left of it knows nothing of the layer above (`tcp_time_wait`).
     reduced: bool,
     refused: Refused,
-    /// End of the last segment smaller than the MSS, for Nagle's rule (Minshall's variant).
-    last_small: u64,
-    last_sent_at: Nanos,
     /// When the peer last acknowledged anything.
     heard_at: Nanos,
     keepalive: Probes,
@@ -278,15 +268,10 @@ impl Socket {
             },
             totals: Totals::default(),
             mss: Mss::new(announced),
-            iss,
-            una: 0,
-            next: 0,
+            queue: SendQueue::new(upstream),
+            flight: Flight::new(iss),
             window: PeerWindow::default(),
-            sent: VecDeque::new(),
-            unsent: VecDeque::new(),
-            unsent_bytes: 0,
             syn_repeats: 0,
-            buffers: upstream.then(Box::default),
             host_queue: None,
             largest_queue: if upstream {
                 0
@@ -296,8 +281,6 @@ impl Socket {
             fin: FinState::None,
             reduced: false,
             refused: Refused::default(),
-            last_small: 0,
-            last_sent_at: 0,
             heard_at: 0,
             keepalive: Probes::default(),
             answer_after: 0,
@@ -345,7 +328,7 @@ impl Socket {
     #[inline(always)]
     fn header(&mut self, now: Nanos, seq: u64) -> Segment {
         let mut segment = Segment {
-            seq: wrap(self.iss, seq),
+            seq: self.flight.number(seq),
             ack: self.receiver.number(),
             flags: Flags::ACK,
             ..Segment::default()
@@ -387,7 +370,7 @@ impl Socket {
 
     #[inline(always)]
     fn acknowledge(&mut self, cx: &mut Context<impl Options>, with_options: bool) {
-        let header = self.header(cx.shared.now, self.next);
+        let header = self.header(cx.shared.now, self.flight.next());
         let mut transmit = cx.transmit(header, Purpose::Control);
         let segment = &mut transmit.segment;
         self.stamp(cx, segment);
@@ -402,7 +385,7 @@ impl Socket {
 
     /// Sends an ACK that repeats an old sequence number, to draw an answer (RFC 9293 sections 3.8.4 and 3.8.6.1), and counts it as `kind`.
     pub(crate) fn send_probe(&mut self, cx: &mut Context<impl Options>, kind: Mib) {
-        let mut segment = self.header(cx.shared.now, self.una.saturating_sub(1));
+        let mut segment = self.header(cx.shared.now, self.flight.una().saturating_sub(1));
         self.stamp(cx, &mut segment);
         cx.options.add_to_ack(cx.shared, &mut segment);
         cx.shared.counters.increment(kind);
@@ -501,7 +484,7 @@ impl Socket {
 
     /// Whether it acknowledges more than the SYN.
     pub(crate) fn acknowledges_data(&self, segment: &Segment) -> bool {
-        unwrap(self.iss, segment.ack, self.una) > 1
+        self.flight.acknowledged_by(segment) > 1
     }
 
     /// Reads the ECN field of an arriving packet.
@@ -527,7 +510,7 @@ impl Socket {
 
     /// Resets the peer.
     pub(crate) fn send_reset(&mut self, cx: &mut Context<impl Options>) {
-        let mut segment = self.header(cx.shared.now, self.next);
+        let mut segment = self.header(cx.shared.now, self.flight.next());
         segment.flags = Flags::RST | Flags::ACK;
         cx.options.add_to_ack(cx.shared, &mut segment);
         segment.dss = None;
@@ -546,10 +529,8 @@ impl Socket {
     /// Forgets everything: closed by reset, timeout or the end of TIME-WAIT.
     pub(crate) fn abandon(&mut self, path: &mut Path) {
         self.state = State::Closed;
-        self.sent.clear();
-        self.unsent.clear();
-        self.unsent_bytes = 0;
-        self.buffers = None;
+        self.flight.clear();
+        self.queue.clear();
         self.refused = Refused::default();
         self.recovery = Recovery::default();
         self.timers = Timers::default();
@@ -561,12 +542,12 @@ impl Socket {
 
     /// Brings the state that schedulers and controllers see up to date.
     pub(crate) fn publish(&self, path: &mut Path) {
-        path.in_flight = self.in_flight();
-        path.queued = self.unsent_bytes;
+        path.in_flight = self.flight.in_flight();
+        path.queued = self.queue.bytes();
         path.srtt = self.rtt.srtt();
         path.rttvar = self.rtt.deviation();
         path.min_rtt = self.rtt.min();
-        path.acked = self.una.saturating_sub(1);
+        path.acked = self.flight.una().saturating_sub(1);
         path.state = self.recovery.state;
         if self.reckoning != Reckoning::Nothing {
             self.publish_reckoning(path);
@@ -576,8 +557,8 @@ impl Socket {
     /// The same after segments have left, which changes no more than this.
     #[inline]
     pub(crate) fn publish_sent(&self, path: &mut Path) {
-        path.in_flight = self.in_flight();
-        path.queued = self.unsent_bytes;
+        path.in_flight = self.flight.in_flight();
+        path.queued = self.queue.bytes();
         if self.reckoning != Reckoning::Nothing {
             self.publish_reckoning(path);
         }
@@ -587,18 +568,17 @@ impl Socket {
     fn publish_reckoning(&self, path: &mut Path) {
         if self.paced.is_none() {
             path.pacing_rate =
-                send_memory::pacing_rate(path, self.plain_mss(), self.sent.len() as u64);
+                send_memory::pacing_rate(path, self.plain_mss(), self.flight.packets().into());
         }
         if self.reckoning == Reckoning::Rate {
             return;
         }
-        path.memory = match &self.buffers {
+        path.memory = match self.queue.buffers() {
             Some(buffers) => buffers.memory(),
             None => {
                 let wanted = send_memory::buffer_for(path, path.cwnd).min(self.largest_queue);
                 path.buffer = path.buffer.max(wanted);
-                let in_flight = self.sent.back().map_or(0, |last| last.end() - self.una);
-                send_memory::charged(path, in_flight, self.unsent_bytes)
+                send_memory::charged(path, self.flight.bytes(), self.queue.bytes())
             }
         };
     }
@@ -611,11 +591,6 @@ impl Socket {
     /// A segment of the peer is being taken.
     pub(crate) fn hears(&self, shared: &Shared) -> bool {
         self.heard_at == shared.now
-    }
-
-    /// The scheduler gave it data that was not pushed yet.
-    pub(crate) fn has_new_data(&self) -> bool {
-        self.buffers.as_ref().is_some_and(|buffers| buffers.grew())
     }
 
     /// When the peer was last heard of, to the millisecond (Linux `rcv_tstamp`).
@@ -656,7 +631,7 @@ impl Socket {
     }
 
     pub fn initial_sequence(&self) -> u32 {
-        self.iss
+        self.flight.initial()
     }
 
     pub fn peer_initial_sequence(&self) -> u32 {

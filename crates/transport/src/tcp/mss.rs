@@ -143,7 +143,7 @@ impl Socket {
             .bound(self.half_of_window(cx.shared.config.profile));
         self.follow(&mut cx.path);
         if self.mss.usable() != before {
-            self.cut_anew(cx.path.mss);
+            self.queue.lengthen(cx.path.mss);
         }
     }
 }

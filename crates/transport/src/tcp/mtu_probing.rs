@@ -5,7 +5,7 @@
 //! - If segment after segment times out, the length may be too large for the path, and shorter ones are sent
 //!   (`tcp_mtu_probing` in `tcp_timer.c`).
 
-use super::{Chunk, HEADER, Push, Socket, State, TIMESTAMP_OPTION};
+use super::{HEADER, Socket, State, TIMESTAMP_OPTION};
 use crate::path::{CaState, INFINITE_SSTHRESH, MtuDiscovery, Path};
 use crate::settings::{Config, MtuProbing};
 use crate::tcp::context::{Context, Options};
@@ -117,7 +117,7 @@ impl Socket {
         if after < before {
             self.recut(cx);
         } else if after > before {
-            self.cut_anew(cx.path.mss);
+            self.queue.lengthen(cx.path.mss);
         }
     }
 
@@ -181,8 +181,8 @@ impl Socket {
     ) -> Advice {
         let options = self.fixed_options();
         let more = cx.options.data_len();
-        let in_flight = self.in_flight();
-        let several = (self.reordering_degree() + 1) * u64::from(self.plain_mss());
+        let in_flight = self.flight.in_flight();
+        let several = (self.rack.degree() + 1) * u64::from(self.plain_mss());
         let disturbed = self.receiver.has_sack();
         if self.recovery.state != CaState::Open
             || cx.path.cwnd < LEAST_WINDOW
@@ -213,7 +213,7 @@ impl Socket {
     /// The probe has left as the last segment: it counts as two packets.
     pub(crate) fn probe_sent(&mut self, path: &mut Path, len: u32) {
         let options = self.fixed_options();
-        let (start, end) = (self.next - u64::from(len), self.next);
+        let (start, end) = (self.flight.next() - u64::from(len), self.flight.next());
         if let Some(search) = &mut self.search {
             search.on_sent(start, end, len, options);
             path.cwnd -= 1;
@@ -223,16 +223,17 @@ impl Socket {
     /// Sends a probe out of a subflow's queue if one is due. False: nothing is to be sent before it.
     #[cold]
     pub(super) fn probe_unsent(&mut self, cx: &mut Context<impl Options>) -> bool {
-        let Some(offset) = self.unsent.front().map(|chunk| chunk.offset) else {
+        let Some(offset) = self.queue.front().map(|chunk| chunk.offset) else {
             return true;
         };
         let window = cx.shared.send_limit.saturating_sub(offset);
-        let bytes = (self.unsent_bytes, window, cx.shared.largest_window);
+        let bytes = (self.queue.bytes(), window, cx.shared.largest_window);
         match self.advise(cx, bytes) {
             Advice::None => true,
             Advice::Wait => false,
             Advice::Probe(len) => {
-                if let Some(chunk) = self.take_unsent(len) {
+                let end = self.flight.next() + u64::from(len);
+                if let Some(chunk) = self.queue.take(len, end) {
                     self.send_chunk(cx, chunk);
                     self.probe_sent(&mut cx.path, len);
                     self.recut(cx);
@@ -242,61 +243,16 @@ impl Socket {
         }
     }
 
-    /// Takes `len` bytes off the buffer at the head; absent: that holds fewer, and a segment has one mapping (`mptcp_skb_can_collapse`).
-    fn take_unsent(&mut self, len: u32) -> Option<Chunk> {
-        let wanted = u64::from(len);
-        let buffers = self.buffers.as_mut()?;
-        let head = buffers.head(0).filter(|head| head.len >= wanted)?;
-        buffers.leave(wanted, self.next + wanted);
-        let mut probe = *self.unsent.front()?;
-        let mut missing = len;
-        while let Some(chunk) = self.unsent.front_mut() {
-            let taken = chunk.len.min(missing);
-            chunk.offset += u64::from(taken);
-            chunk.len -= taken;
-            missing -= taken;
-            if chunk.len > 0 {
-                break;
-            }
-            self.unsent.pop_front();
-        }
-        self.unsent_bytes -= wanted;
-        probe.len = len;
-        probe.push = Push::of_group(1, head.push && head.len == wanted);
-        Some(probe)
-    }
-
     /// What waits is cut from each buffer's beginning (`tcp_set_skb_tso_segs`).
     pub(crate) fn recut(&mut self, cx: &Context<impl Options>) {
-        if let Some(buffers) = self.buffers.take() {
-            self.join_unsent(&buffers);
-            self.buffers = Some(buffers);
-        }
+        self.queue.join();
         self.cut_unsent(cx);
-    }
-
-    /// Segments may be longer than what waits was cut to.
-    pub(super) fn cut_anew(&mut self, mss: u32) {
-        let Some(buffers) = &self.buffers else {
-            return;
-        };
-        let lengths: Vec<u64> = buffers.lengths().collect();
-        let mut lengths = lengths.into_iter();
-        let mut left = 0;
-        for chunk in std::mem::take(&mut self.unsent) {
-            let follows = left > 0;
-            if !follows {
-                left = lengths.next().unwrap_or(chunk.len.into());
-            }
-            left = left.saturating_sub(chunk.len.into());
-            self.append(chunk, mss, follows);
-        }
     }
 
     /// If a sent probe and everything before it was acknowledged: the window keeps its bytes (`tcp_mtup_probe_success`).
     #[cold]
     pub(super) fn settle_probe(&mut self, cx: &mut Context<impl Options>) {
-        let una = self.una;
+        let una = self.flight.una();
         let mss = u32::from(self.mss.usable());
         let Some(search) = &mut self.search else {
             return;
@@ -314,7 +270,7 @@ impl Socket {
             path.ssthresh = path.ssthresh.max(path.cwnd * 3 / 4);
         }
         self.take_searched_mss(path);
-        self.cut_anew(path.mss);
+        self.queue.lengthen(path.mss);
         cx.shared.counters.increment(Mib::TcpExtTCPMTUPSuccess);
         cx.shared.event(EventKind::PathMtu {
             subflow: cx.path.index,
@@ -325,7 +281,7 @@ impl Socket {
     /// Something is lost. True: the probe, and that is no sign of congestion (`tcp_fastretrans_alert`, `tcp_mtup_probe_failed`).
     #[cold]
     pub(super) fn fail_probe(&mut self, cx: &mut Context<impl Options>) -> bool {
-        let una = self.una;
+        let una = self.flight.una();
         let calm = self.recovery.state < CaState::Cwr;
         let search = self.search.as_mut().filter(|_| calm);
         if !search.is_some_and(|search| search.on_lost(una)) {

@@ -3,8 +3,8 @@
 
 use super::Socket;
 use super::context::{Context, Options};
+use super::flight::Sent;
 use super::recovery::Delivery;
-use super::sender::Sent;
 use crate::congestion::Ack;
 use crate::path::{Acknowledged, DeliveryRate, Member, Pacer, Path};
 use crate::{NEVER, Nanos};
@@ -51,14 +51,14 @@ impl Socket {
     #[inline(always)]
     pub(super) fn note_sent(&mut self, now: Nanos, sent: &Sent) {
         if let Some(paced) = &mut self.paced {
-            let alone = self.sent.is_empty();
+            let alone = self.flight.is_empty();
             (paced.rate).on_sent(sent.seq, now, sent.retransmitted(), alone);
             paced.pacer.on_sent(now, sent.len);
         }
     }
 
     pub(super) fn note_arrival_of_ack(&mut self) {
-        let in_flight = self.in_flight();
+        let in_flight = self.flight.in_flight();
         if let Some(paced) = &mut self.paced {
             paced.rate.begin_ack(in_flight);
         }
@@ -79,14 +79,14 @@ impl Socket {
         before: u64,
     ) {
         self.publish(path);
-        let in_flight = self.in_flight();
+        let in_flight = self.flight.in_flight();
         let Some(paced) = &mut self.paced else { return };
         let sample = paced.rate.sample(Acknowledged {
             now: ack.now,
             packets: delivery.packets,
             newly_lost: delivery.newly_lost,
-            una: self.una,
-            small: self.una - before < u64::from(path.mss),
+            una: self.flight.una(),
+            small: self.flight.una() - before < u64::from(path.mss),
             min_rtt: self.rtt.min(),
             departure: paced.pacer.departure(ack.now),
         });
@@ -98,9 +98,9 @@ impl Socket {
 
     /// After everything that could leave has left: `dry` when the application has less than a segment more.
     pub(crate) fn settle_pacing(&mut self, cx: &mut Context<impl Options>, dry: bool) {
-        let in_flight = self.in_flight();
-        let all_repeated = self.recovery.lost <= self.recovery.retransmitting;
-        let nothing_queued = self.unsent.is_empty();
+        let in_flight = self.flight.in_flight();
+        let all_repeated = self.flight.lost() <= self.flight.retransmitting();
+        let nothing_queued = self.queue.is_empty();
         let Some(paced) = &mut self.paced else { return };
         if dry && nothing_queued && in_flight < cx.path.cwnd && all_repeated {
             paced.rate.limit_by_application(in_flight);

@@ -100,7 +100,7 @@ impl Connection {
             };
             let dispensable = self.send.idle() || (0..self.subflows.len()).any(elsewhere);
             if self.subflows[subflow].socket.state == State::CloseWait
-                && self.subflows[subflow].socket.nothing_unsent()
+                && self.subflows[subflow].socket.queue.is_empty()
                 && dispensable
             {
                 self.with(subflow, |socket, cx| socket.close(cx));

@@ -5,7 +5,7 @@ use crate::linux::send_memory;
 use crate::linux::small_queue::SmallQueue;
 use crate::linux::write_queue::WriteQueue;
 use crate::mptcp::connection::Connection;
-use crate::tcp::{Advice, Front, Push, most_of_window};
+use crate::tcp::{Advice, Front, Push, group, most_of_window};
 
 const ME: usize = 0;
 
@@ -149,7 +149,7 @@ impl Connection {
             return None;
         }
         let mss = u64::from(self.paths[ME].mss.max(1));
-        let quota = self.subflows[ME].socket.quota(&self.paths[ME]);
+        let quota = group::quota(&self.subflows[ME].socket.flight, &self.paths[ME]);
         let head = self.send.buffers.as_mut()?.head(quota * mss)?;
         if self.window_is_short(head.len) {
             return None;
@@ -172,7 +172,11 @@ impl Connection {
             ends: self.send.finishing(),
         };
         let group = if one {
-            Ok(self.subflows[ME].socket.segments(&self.paths[ME], front))
+            Ok(group::segments(
+                &self.subflows[ME].socket.flight,
+                &self.paths[ME],
+                front,
+            ))
         } else {
             self.subflows[ME]
                 .socket
@@ -248,7 +252,7 @@ impl Connection {
     /// Sends a probe for the path's MTU if one is due. False: nothing is to be sent before it.
     #[cold]
     fn probe_path(&mut self) -> bool {
-        if !self.subflows[ME].socket.sending() || !self.subflows[ME].socket.nothing_unsent() {
+        if !self.subflows[ME].socket.sending() || !self.subflows[ME].socket.queue.is_empty() {
             return true;
         }
         let window = self.shared.send_limit.saturating_sub(self.send.sent);
@@ -287,7 +291,7 @@ impl Connection {
         if unsent == 0 || window < unsent.min(mss) {
             return false;
         }
-        let quota = self.subflows[ME].socket.quota(path).max(1);
+        let quota = group::quota(&self.subflows[ME].socket.flight, path).max(1);
         let buffers = self.send.buffers.as_mut();
         let Some(head) = buffers.and_then(|buffers| buffers.head(quota * mss)) else {
             self.send_new(ME, unsent.min(mss) as u32, Push::No);

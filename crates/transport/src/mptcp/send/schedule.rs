@@ -44,7 +44,7 @@ impl Connection {
     fn heed_routes(&mut self) {
         for subflow in 0..self.subflows.len() {
             let socket = &self.subflows[subflow].socket;
-            if self.send.unsent() > 0 || self.send.waiting > 0 || !socket.nothing_unsent() {
+            if self.send.unsent() > 0 || self.send.waiting > 0 || !socket.queue.is_empty() {
                 self.with(subflow, |socket, cx| socket.heed_route(cx));
             }
         }
@@ -185,8 +185,7 @@ impl Connection {
             return len;
         }
         let window_limited = window < self.send.unsent();
-        if window_limited && !self.send.bursts && !self.subflows[subflow].socket.nothing_in_flight()
-        {
+        if window_limited && !self.send.bursts && !self.subflows[subflow].socket.flight.is_empty() {
             // Sender's side of silly-window avoidance (RFC 9293 section 3.8.6.2.1).
             return 0;
         }
@@ -273,7 +272,7 @@ impl Connection {
                 continue;
             }
             // A segment lets its own subflow send, and those that it brought data for.
-            let concerned = !one_heard || socket.hears(&self.shared) || socket.has_new_data();
+            let concerned = !one_heard || socket.hears(&self.shared) || socket.queue.has_new_data();
             let wants = self.paths[subflow].queued > 0 || self.shared.writer_waits;
             if resumes || (concerned && wants) {
                 self.with(subflow, |socket, cx| socket.send_unsent(cx));

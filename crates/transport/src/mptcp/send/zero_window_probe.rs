@@ -20,7 +20,7 @@ impl Connection {
         let unconfirmed = self.session.multipath.is_some() && self.send.una < self.send.sent;
         let stuck = (window_closed || unconfirmed)
             && self.sockets().zip(&self.paths).all(|(socket, path)| {
-                socket.nothing_in_flight() && !socket.tries_again() || path.potentially_failed
+                socket.flight.is_empty() && !socket.tries_again() || path.potentially_failed
             });
         if !stuck {
             self.send.probe_at = NEVER;

@@ -5,9 +5,9 @@ use polypath_wire::tcp::Segment;
 
 use super::Recovery;
 use crate::path::CaState;
-use crate::seq::unwrap;
 use crate::tcp::context::{Context, Options, Shared};
-use crate::tcp::sender::{Kind, Push, Sent};
+use crate::tcp::flight::Sent;
+use crate::tcp::sender::{Kind, Push};
 use crate::tcp::timer::Pending;
 use crate::tcp::{Chunk, FinState, Socket};
 use crate::{EventKind, MILLISECOND, Mib, Nanos};
@@ -38,13 +38,13 @@ impl Recovery {
 impl Socket {
     /// The host's queue refused the segment that begins at `seq`; nothing that follows it has left.
     pub(crate) fn on_local_drop(&mut self, cx: &mut Context<impl Options>, seq: u32) {
-        let seq = unwrap(self.iss, seq, self.next);
-        let index = self.sent.partition_point(|sent| sent.seq < seq);
-        let found = self.sent.get(index).filter(|sent| sent.seq == seq);
-        match found.map(Sent::retransmitted) {
-            Some(true) => self.take_back_repetition(cx.shared, index),
-            Some(false) => self.take_back(cx.shared, index),
-            None => {}
+        let seq = self.flight.position(seq, self.flight.next());
+        if let Some(index) = self.flight.beginning_at(seq) {
+            if self.flight.segments()[index].retransmitted() {
+                self.take_back_repetition(cx.shared, index);
+            } else {
+                self.take_back(cx.shared, index);
+            }
         }
         self.on_local_congestion(cx);
     }
@@ -61,7 +61,7 @@ impl Socket {
 
     /// Whether a segment counts as sent: it occupies none of the sequence space, or none that was taken back.
     pub fn has_sent(&self, segment: &Segment) -> bool {
-        segment.seq_len() == 0 || unwrap(self.iss, segment.seq, self.next) < self.next
+        self.flight.has_sent(segment)
     }
 
     /// What the host's queue refused has to wait for the peer to be heard again.
@@ -86,25 +86,22 @@ impl Socket {
 
     /// The segments from `index` on were not sent.
     fn take_back(&mut self, shared: &mut Shared, index: usize) {
-        let number = (self.sent.len() - index) as u32;
+        let number = self.flight.packets() - index as u32;
         // The attempt counts as sent, what was to follow does not.
         shared.counters.subtract(Mib::TcpOutSegs, number - 1);
         self.recovery.uncount_sent(number);
-        let from = self.sent[index].seq;
-        if let Some(buffers) = &mut self.buffers {
-            let last_first = self.sent.range(index..).rev();
+        if let Some(buffers) = self.queue.buffers_mut() {
+            let last_first = self.flight.segments().range(index..).rev();
             let data = last_first.filter(|sent| sent.len > 0);
             buffers.take_back(data.map(|sent| (sent.len.into(), sent.has(Sent::PUSH))));
         }
-        while self.sent.len() > index {
-            if let Some(sent) = self.sent.pop_back() {
-                self.put_back(shared, sent);
-            }
+        let mut taken = Vec::new();
+        let from = self.flight.take_back(index, |sent| taken.push(sent));
+        for sent in taken {
+            self.put_back(shared, sent);
         }
-        self.next = from;
-        self.last_small = self.last_small.min(from);
         self.usage.end_at(from);
-        self.rack.decided = self.rack.decided.min(from);
+        self.rack.take_back(from);
         if let Some(paced) = &mut self.paced {
             paced.take_back(from);
         }
@@ -112,7 +109,7 @@ impl Socket {
         if self.recovery.probe_end.is_some_and(|end| end > from) {
             self.recovery.probe_end = None;
         }
-        if self.sent.is_empty() {
+        if self.flight.is_empty() {
             let wait = match self.refused.probes {
                 0 => self.retransmission_timeout(shared).max(FIRST_PROBE),
                 _ => PROBE_INTERVAL,
@@ -149,8 +146,7 @@ impl Socket {
             Push::No
         };
         self.totals.sent -= len;
-        self.unsent_bytes += len;
-        self.unsent.push_front(Chunk {
+        self.queue.put_back(Chunk {
             offset: sent.offset,
             len: sent.len,
             kind,
@@ -161,12 +157,7 @@ impl Socket {
 
     /// The segment is as lost as it was before (`tcp_retransmit_skb`).
     fn take_back_repetition(&mut self, shared: &Shared, index: usize) {
-        let sent = &mut self.sent[index];
-        if sent.has(Sent::RETRANSMITTING) {
-            sent.clear(Sent::RETRANSMITTING);
-            self.recovery.retransmitting -= 1;
-        }
-        self.recovery.unrepaired.add(sent.seq, sent.end());
+        self.flight.take_back_repetition(index);
         self.recovery.uncount_sent(1);
         self.recovery.probe_end = None;
         if index == 0 && self.recovery.timeouts > 0 {

@@ -7,7 +7,6 @@ mod rack;
 mod scoreboard;
 mod timeout;
 mod undo;
-mod unrepaired;
 
 pub(crate) use timeout::probes_tail;
 
@@ -18,11 +17,10 @@ use polypath_wire::tcp::{Flags, Segment};
 pub(super) use local_drop::Refused;
 pub(super) use rack::Rack;
 
-use unrepaired::Unrepaired;
-
 use super::cork;
 use super::ecn;
-use super::sender::{Push, Sent};
+use super::sender::Push;
+use super::timer::Pending;
 use super::{Reckoning, Socket, State};
 use crate::congestion::Ack;
 use crate::linux::send_memory;
@@ -30,10 +28,9 @@ use crate::linux::write_queue::WriteQueue;
 use crate::path::Member;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::ranges::RangeSet;
-use crate::seq::{unwrap, wrap};
 use crate::settings::{SlowStart, WindowReduction};
-use crate::tcp::context::{Context, Options};
-use crate::tcp::flight::first_from;
+use crate::tcp::context::{Context, Options, Shared};
+use crate::tcp::flight::{Flight, Sent};
 use crate::{EventKind, Mib, Nanos};
 
 /// Duplicate ACKs, or SACKed packets without reordering seen, that mean loss (RFC 5681 section 3.2).
@@ -43,9 +40,6 @@ const DUPLICATE_THRESHOLD: u32 = 3;
 #[derive(Debug)]
 pub(in crate::tcp) struct Recovery {
     pub state: CaState,
-    pub sacked: u32,
-    pub lost: u32,
-    pub retransmitting: u32,
     /// What the peer SACKed above the cumulative ACK, once it did.
     scoreboard: Option<Box<RangeSet>>,
     /// The episode ends when this is acknowledged (RFC 6675's RecoveryPoint).
@@ -72,7 +66,6 @@ pub(in crate::tcp) struct Recovery {
     /// F-RTO judges the timeout (RFC 5682), and wants new data sent before what is lost.
     frto: bool,
     new_first: bool,
-    pub unrepaired: Unrepaired,
     /// End of the flight that a tail loss probe was sent for.
     probe_end: Option<u64>,
     /// It repeats a segment, and is no new data.
@@ -87,9 +80,6 @@ impl Default for Recovery {
     fn default() -> Self {
         Self {
             state: CaState::Open,
-            sacked: 0,
-            lost: 0,
-            retransmitting: 0,
             scoreboard: None,
             end: 0,
             recover: 0,
@@ -104,7 +94,6 @@ impl Default for Recovery {
             first_retransmission: 0,
             frto: false,
             new_first: false,
-            unrepaired: Unrepaired::default(),
             probe_end: None,
             probe_repeats: false,
             timeouts: 0,
@@ -117,12 +106,6 @@ impl Default for Recovery {
 impl Recovery {
     fn reducing(&self) -> bool {
         matches!(self.state, CaState::Cwr | CaState::Recovery)
-    }
-
-    /// A segment counts no more, because another has taken it in.
-    pub fn join(&mut self, sent: &Sent) {
-        self.lost -= u32::from(sent.has(Sent::LOST));
-        self.retransmitting -= u32::from(sent.has(Sent::RETRANSMITTING));
     }
 
     pub fn count_sent(&mut self) {
@@ -156,10 +139,10 @@ impl Recovery {
         ranges.is_some_and(|ranges| ranges.covers(start, end))
     }
 
-    fn begin_undo(&mut self, una: u64) {
-        self.undo_from = Some(una);
-        self.undo_count = if self.retransmitting > 0 {
-            self.retransmitting as i32
+    fn begin_undo(&mut self, flight: &Flight) {
+        self.undo_from = Some(flight.una());
+        self.undo_count = if flight.retransmitting() > 0 {
+            flight.retransmitting() as i32
         } else {
             -1
         };
@@ -230,10 +213,10 @@ impl Socket {
     #[inline(always)]
     fn says_nothing_new(&self, segment: &Segment) -> bool {
         let window = u64::from(segment.window) << self.negotiated.send_shift;
-        segment.ack == wrap(self.iss, self.una)
+        segment.ack == self.flight.number(self.flight.una())
             && segment.payload.len > 0
             && segment.sack.is_empty()
-            && self.una + window == self.window.end()
+            && self.flight.una() + window == self.window.end()
             && window <= self.window.largest()
             && !segment.flags.contains(Flags::ECE)
             && self.recovery.state == CaState::Open
@@ -243,8 +226,8 @@ impl Socket {
 
     #[inline(never)]
     fn on_news(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
-        let ack = unwrap(self.iss, segment.ack, self.una);
-        let before = self.una;
+        let ack = self.flight.acknowledged_by(segment);
+        let before = self.flight.una();
         let highest_sacked = self.recovery.highest_sacked();
         if self.paced.is_some() {
             self.note_arrival_of_ack();
@@ -255,7 +238,7 @@ impl Socket {
         };
         let mss = cx.path.mss;
         let largest_window = self.window.largest();
-        let window_changed = ack >= self.una && self.update_window(cx, ack, segment);
+        let window_changed = ack >= self.flight.una() && self.update_window(cx, ack, segment);
         if self.window.largest() > largest_window {
             self.note_larger_window(cx);
         }
@@ -285,7 +268,7 @@ impl Socket {
             }
             delivery.duplicate = segment.seq_len() == 0 && !window_changed;
             if !self.negotiated.sack && delivery.duplicate && self.counts_duplicates() {
-                self.recovery.sacked = (self.recovery.sacked + 1).min(self.sent.len() as u32 - 1);
+                self.flight.count_duplicate();
                 delivery.packets += 1;
             }
         }
@@ -295,7 +278,7 @@ impl Socket {
         } else if self.concludes(&delivery) {
             published = self.conclude(cx, &mut delivery, before, false);
         }
-        if self.una > before {
+        if self.flight.una() > before {
             self.fin_acknowledged(cx.shared, segment);
         }
         if !published {
@@ -357,7 +340,7 @@ impl Socket {
             return false;
         }
         let later = self.window.lag(segment.seq);
-        let newer = ack > self.una || later > 0 || (later == 0 && segment.window == 0);
+        let newer = ack > self.flight.una() || later > 0 || (later == 0 && segment.window == 0);
         if newer {
             self.window.set(end, segment.seq);
         }
@@ -401,8 +384,8 @@ impl Socket {
             },
             rtt,
             cwnd_limited: limited,
-            next_seq: self.next,
-            una: self.una,
+            next_seq: self.flight.next(),
+            una: self.flight.una(),
         };
         if delivery.packets > 0 {
             self.congestion.on_sample(&mut cx.path, &ack);
@@ -413,7 +396,7 @@ impl Socket {
         if self.recovery.probe_end.is_some() {
             self.judge_probe(cx, delivery);
         }
-        self.adapt_reordering_window();
+        self.rack.adapt_window(&self.flight);
         let state = self.recovery.state;
         if state != CaState::Open || delivery.dubious() {
             self.step_recovery(cx, delivery, before);
@@ -432,7 +415,7 @@ impl Socket {
             published = false;
         } else if delivery.packets > 0
             && (delivery.advanced
-                || (delivery.sacked && self.rack.degree > u64::from(DUPLICATE_THRESHOLD)))
+                || (delivery.sacked && self.rack.degree() > u64::from(DUPLICATE_THRESHOLD)))
         {
             // Duplicate ACKs leave the window alone (RFC 3042), unless they are known to mean reordering (Linux `tcp_may_raise_cwnd`).
             if !published {
@@ -469,7 +452,13 @@ impl Socket {
             self.rtt.sample_min(newest, shared.now);
         }
         let publish = |margin| path.timeout_margin = margin;
-        (self.rtt).sample_telling(oldest, self.una, self.next, &shared.config, publish);
+        (self.rtt).sample_telling(
+            oldest,
+            self.flight.una(),
+            self.flight.next(),
+            &shared.config,
+            publish,
+        );
         self.recovery.backoff = 0;
         newest
     }
@@ -484,7 +473,7 @@ impl Socket {
     ) {
         if self.recovery.state == CaState::Open {
             self.recovery.first_retransmission = 0;
-        } else if self.una >= self.recovery.end {
+        } else if self.flight.una() >= self.recovery.end {
             self.leave(cx, delivery);
         }
         match self.recovery.state {
@@ -496,7 +485,7 @@ impl Socket {
                     self.try_to_open(&mut cx.path);
                 }
                 self.identify_losses(cx.shared, delivery);
-                if self.recovery.state != CaState::Recovery && self.recovery.lost > 0 {
+                if self.recovery.state != CaState::Recovery && self.flight.lost() > 0 {
                     self.enter_recovery(cx, delivery);
                 }
             }
@@ -511,12 +500,58 @@ impl Socket {
         }
     }
 
+    /// Looks for losses if something was delivered since the last time; without SACK, duplicate ACKs tell (RFC 6582).
+    fn identify_losses(&mut self, shared: &mut Shared, delivery: &mut Delivery) {
+        if self.negotiated.sack {
+            if self.rack.begins_search() {
+                self.detect_losses(shared, delivery);
+            }
+            return;
+        }
+        let state = self.recovery.state;
+        let begins = state < CaState::Recovery && self.flight.una() > self.recovery.recover;
+        if (begins && self.flight.sacked() >= DUPLICATE_THRESHOLD)
+            || (state == CaState::Recovery && delivery.advanced)
+        {
+            delivery.newly_lost += u32::from(self.flight.mark_head_lost());
+        }
+    }
+
+    /// Looks for losses by time.
+    fn detect_losses(&mut self, shared: &mut Shared, delivery: &mut Delivery) {
+        let recovers = self.recovery.state >= CaState::Recovery;
+        let found = (self.rack).detect_losses(&mut self.flight, shared.now, &self.rtt, recovers);
+        let Some(found) = found else {
+            return;
+        };
+        delivery.newly_lost += found.newly_lost;
+        delivery.retransmission_lost |= found.repetitions > 0;
+        (shared.counters).add(Mib::TcpExtTCPLostRetransmit, found.repetitions);
+        if found.wait > 0 {
+            self.timers
+                .set(Pending::Reordering, shared.now + found.wait);
+            delivery.rearm = false;
+        }
+    }
+
+    /// What begins at `low`, and was never sent again, was delivered after something higher, if that is still so.
+    #[cold]
+    fn note_reordering(&mut self, shared: &mut Shared, low: u64, mss: u32, counter: Mib) {
+        let highest = match self.flight.sacked() {
+            0 => self.flight.una(),
+            _ => self.recovery.highest_sacked(),
+        };
+        if self.rack.note_reordering(low, highest, mss) {
+            shared.counters.increment(counter);
+        }
+    }
+
     fn settle(&mut self, cx: &mut Context<impl Options>, delivery: &mut Delivery) {
         if self.recovery.state <= CaState::Disorder {
             self.undo_by_duplicates(cx);
         }
         self.identify_losses(cx.shared, delivery);
-        if self.recovery.lost > 0 {
+        if self.flight.lost() > 0 {
             if !self.searches() || !self.fail_probe(cx) {
                 self.enter_recovery(cx, delivery);
             }
@@ -528,13 +563,13 @@ impl Socket {
     /// Ends an episode of reduction or fast recovery whose end was acknowledged.
     fn leave(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) {
         match self.recovery.state {
-            CaState::Cwr if self.una > self.recovery.end => {
+            CaState::Cwr if self.flight.una() > self.recovery.end => {
                 self.end_reduction(&mut cx.path, false);
                 self.set_state(&mut cx.path, CaState::Open);
             }
             CaState::Recovery => {
                 if !self.negotiated.sack {
-                    self.recovery.sacked = 0;
+                    self.flight.forget_duplicates();
                 }
                 let undone = self.finish(cx, delivery, Mib::TcpExtTCPFullUndo);
                 self.end_reduction(&mut cx.path, undone);
@@ -555,7 +590,7 @@ impl Socket {
             cx.shared.counters.increment(counter);
             self.undo(&mut cx.path, false);
         } else {
-            self.rack.persist = self.rack.persist.saturating_sub(1);
+            self.rack.end_recovery();
         }
         self.set_state(&mut cx.path, CaState::Open);
         undone
@@ -565,8 +600,9 @@ impl Socket {
     /// duplicates are of what left before it (Linux `tcp_process_loss`).
     #[cold]
     fn counts_duplicates(&self) -> bool {
-        let in_loss_window = self.recovery.state == CaState::Loss && self.next <= self.recovery.end;
-        !self.sent.is_empty() && !in_loss_window
+        let in_loss_window =
+            self.recovery.state == CaState::Loss && self.flight.next() <= self.recovery.end;
+        !self.flight.is_empty() && !in_loss_window
     }
 
     /// Linux `tcp_end_cwnd_reduction`.
@@ -580,14 +616,9 @@ impl Socket {
         self.congestion.on_reduced(path);
     }
 
-    /// Something sent again is under way, or the oldest in flight was.
-    fn any_repeated(&self) -> bool {
-        self.recovery.retransmitting > 0 || self.sent.front().is_some_and(Sent::retransmitted)
-    }
-
     /// The next episode counts its own retransmissions (Linux `tcp_retrans_stamp_cleanup`).
     fn forget_repetitions(&mut self) {
-        if !self.any_repeated() {
+        if !self.flight.any_repeated() {
             self.recovery.first_retransmission = 0;
         }
     }
@@ -601,7 +632,7 @@ impl Socket {
 
     /// Open or Disorder, whichever fits (Linux `tcp_try_keep_open`).
     fn keep_open(&mut self, path: &mut Member) {
-        let calm = self.recovery.sacked + self.recovery.lost == 0 && !self.any_repeated();
+        let calm = self.flight.sacked() + self.flight.lost() == 0 && !self.flight.any_repeated();
         let state = if calm {
             CaState::Open
         } else {
@@ -609,7 +640,7 @@ impl Socket {
         };
         if state != self.recovery.state {
             self.set_state(path, state);
-            self.recovery.end = self.next;
+            self.recovery.end = self.flight.next();
         }
     }
 
@@ -627,7 +658,7 @@ impl Socket {
         });
         cx.shared.event(EventKind::Loss(cx.path.index));
         self.forget_repetitions();
-        self.recovery.begin_undo(self.una);
+        self.recovery.begin_undo(&self.flight);
         let reducing = self.recovery.reducing();
         if !reducing {
             self.begin_reduction(&mut cx.path);
@@ -638,7 +669,7 @@ impl Socket {
             self.recovery.prior_ssthresh = 0;
         }
         if !reducing || !cx.shared.config.profile.recovers_within_reductions() {
-            self.recovery.end = self.next;
+            self.recovery.end = self.flight.next();
         }
         self.recovery.recover = self.recovery.end;
         self.set_state(&mut cx.path, CaState::Recovery);
@@ -647,7 +678,7 @@ impl Socket {
     /// Starts a reduction towards the controller's threshold (RFC 6937 section 3, RFC 6675 section 5).
     fn begin_reduction(&mut self, path: &mut Member) {
         let recovery = &mut self.recovery;
-        recovery.end = self.next;
+        recovery.end = self.flight.next();
         recovery.probe_end = None;
         recovery.prior_cwnd = path.cwnd;
         recovery.reduced = path.cwnd;
@@ -664,7 +695,7 @@ impl Socket {
     /// threshold.
     #[cold]
     fn reduce_flight(&mut self, path: &mut Path, delivered: u32) {
-        let flight = (self.sent.len() as u32 + delivered).min(path.cwnd);
+        let flight = (self.flight.packets() + delivered).min(path.cwnd);
         if self.reduces_flight && self.paced.is_none() && flight < path.cwnd {
             let threshold = u64::from(path.ssthresh) * u64::from(flight) / u64::from(path.cwnd);
             path.ssthresh = (threshold as u32).max(2);
@@ -677,7 +708,7 @@ impl Socket {
         if delivery.packets == 0 || self.recovery.reduced == 0 || self.paced.is_some() {
             return;
         }
-        let in_flight = self.in_flight();
+        let in_flight = self.flight.in_flight();
         if self.window_reduction == WindowReduction::AtOnce {
             return self.reduce_at_once(path, in_flight);
         }
@@ -727,7 +758,7 @@ impl Socket {
     /// Something is lost, and it is time to send it again.
     #[inline]
     pub(crate) fn repairs(&self) -> bool {
-        self.recovery.lost > 0 && self.recovery.state >= CaState::Recovery
+        self.flight.lost() > 0 && self.recovery.state >= CaState::Recovery
     }
 
     /// Sends again what is lost ([`Socket::repairs`]), as far as the window admits. `buffers`: those in which the segments lie, if not in the subflow's own, and the
@@ -738,18 +769,18 @@ impl Socket {
         buffers: Option<(&WriteQueue, u64)>,
     ) {
         let mut together = 0..0;
-        let waiting = self.recovery.unrepaired;
+        let waiting = self.flight.unrepaired();
         let mut index = if waiting.is_empty() {
-            self.sent.len()
+            self.flight.segments().len()
         } else {
-            first_from(&self.sent, waiting.from())
+            self.flight.first_from(waiting.from())
         };
         let mut first = None;
-        while let Some(&sent) = self.sent.get(index)
+        while let Some(&sent) = self.flight.segments().get(index)
             && sent.seq < waiting.to()
         {
             if sent.awaits_repair() {
-                if self.in_flight() >= cx.path.cwnd
+                if self.flight.in_flight() >= cx.path.cwnd
                     || self.blocked()
                     || !self.host_admits_again(&cx.path)
                 {
@@ -766,7 +797,7 @@ impl Socket {
             }
             index += 1;
         }
-        (self.recovery.unrepaired).cut_below(first.unwrap_or(waiting.to()));
+        (self.flight).repaired_below(first.unwrap_or(waiting.to()));
         self.publish(&mut cx.path);
     }
 
@@ -779,20 +810,22 @@ impl Socket {
         index: usize,
         buffers: Option<(&WriteQueue, u64)>,
     ) -> Range<usize> {
-        let room = path.cwnd.saturating_sub(self.in_flight());
-        let Some((buffers, first)) = buffers.or(self.buffers.as_deref().map(|own| (own, 0))) else {
+        let room = path.cwnd.saturating_sub(self.flight.in_flight());
+        let Some((buffers, first)) = buffers.or(self.queue.buffers().map(|own| (own, 0))) else {
             return index..index + room.min(1) as usize;
         };
         let most = u64::from(room).min(send_memory::segments_sent(path)) as usize;
-        let end = buffers.end_of(self.sent[index].seq - first).unwrap_or(0);
+        let end = buffers
+            .end_of(self.flight.segments()[index].seq - first)
+            .unwrap_or(0);
         let goes_on = |sent: &&Sent| sent.awaits_repair() && sent.seq - first < end;
-        let number = self.sent.range(index..).take(most).take_while(goes_on);
+        let number = self
+            .flight
+            .segments()
+            .range(index..)
+            .take(most)
+            .take_while(goes_on);
         index..index + number.count()
-    }
-
-    /// Packets that reordering is known to span (Linux `tp->reordering`).
-    pub(super) fn reordering_degree(&self) -> u64 {
-        self.rack.degree
     }
 
     pub(crate) fn sending(&self) -> bool {

@@ -3,7 +3,7 @@
 use super::Delivery;
 use crate::path::CaState;
 use crate::tcp::context::{Context, Options, Shared};
-use crate::tcp::sender::Sent;
+use crate::tcp::flight::Sent;
 use crate::tcp::timer::{Fired, Pending};
 use crate::tcp::{Socket, State};
 use crate::{EventKind, MILLISECOND, Mib, NEVER, Nanos};
@@ -15,9 +15,9 @@ impl Socket {
         let recovery = &self.recovery;
         let eligible = self.negotiated.sack
             && self.state.synchronised()
-            && !self.sent.is_empty()
+            && !self.flight.is_empty()
             && matches!(recovery.state, CaState::Open | CaState::Cwr)
-            && recovery.sacked == 0
+            && self.flight.sacked() == 0
             && (recovery.probe_end.is_none() || shared.config.profile.times_tails_anew())
             && recovery.timeouts == 0;
         if !eligible
@@ -30,7 +30,7 @@ impl Socket {
         }
         let timeout = match self.rtt.srtt() {
             0 => shared.config.rto_initial_ns,
-            srtt if self.sent.len() == 1 => {
+            srtt if self.flight.segments().len() == 1 => {
                 let config = &shared.config;
                 2 * srtt + config.profile.ack_delay_budget(config.rto_min_ns)
             }
@@ -51,7 +51,8 @@ impl Socket {
     #[inline(always)]
     fn left_of(&self, rto: Nanos, shared: &Shared) -> Nanos {
         let mut begun = self
-            .sent
+            .flight
+            .segments()
             .front()
             .map_or(shared.now, |oldest| oldest.sent_at);
         if !shared.config.profile.times_oldest_segment() {
@@ -70,18 +71,19 @@ impl Socket {
             return false;
         }
         self.arm_from_now(shared);
-        self.sent.back().is_some_and(|last| !last.has(Sent::SACKED))
+        self.flight
+            .segments()
+            .back()
+            .is_some_and(|last| !last.has(Sent::SACKED))
     }
 
     /// Repeats the last segment as a probe.
     pub(crate) fn repeat_as_probe(&mut self, cx: &mut Context<impl Options>) {
-        if let Some(last) = self.sent.len().checked_sub(1) {
+        if let Some(last) = self.flight.segments().len().checked_sub(1) {
             self.note_loss_probe(cx, true);
             self.retransmit(cx, last);
-            let sent = &mut self.sent[last];
-            if cx.shared.config.profile.times_tails_anew() && sent.has(Sent::RETRANSMITTING) {
-                sent.clear(Sent::RETRANSMITTING);
-                self.recovery.retransmitting -= 1;
+            if cx.shared.config.profile.times_tails_anew() {
+                self.flight.end_repetition(last);
             }
         }
     }
@@ -90,7 +92,7 @@ impl Socket {
     pub(crate) fn note_loss_probe(&mut self, cx: &mut Context<impl Options>, repeats: bool) {
         cx.shared.counters.increment(Mib::TcpExtTCPLossProbes);
         cx.shared.event(EventKind::TailLossProbe(cx.path.index));
-        self.recovery.probe_end = Some(self.next);
+        self.recovery.probe_end = Some(self.flight.next());
         self.recovery.probe_repeats = repeats;
         self.arm_from_now(cx.shared);
     }
@@ -105,16 +107,16 @@ impl Socket {
         let Some(end) = self.recovery.probe_end else {
             return;
         };
-        if self.una < end {
+        if self.flight.una() < end {
             return;
         }
         if !self.recovery.probe_repeats
             || delivery.of_probe
-            || (self.una == end && delivery.duplicate && delivery.packets == 0)
+            || (self.flight.una() == end && delivery.duplicate && delivery.packets == 0)
         {
             // New data was acknowledged, or both the original and its repetition arrived.
             self.recovery.probe_end = None;
-        } else if self.una > end {
+        } else if self.flight.una() > end {
             cx.shared
                 .counters
                 .increment(Mib::TcpExtTCPLossProbeRecovery);
@@ -135,14 +137,14 @@ impl Socket {
 
     /// Sets the timer for the oldest segment in flight (RFC 6298 section 5.1, 5.3).
     pub(crate) fn arm_retransmission(&mut self, shared: &Shared) {
-        if self.sent.is_empty() {
+        if self.flight.is_empty() {
             return self.timers.stop_retransmission();
         }
         let rto = self.backed_off(shared);
         let at = match self.timers.pending {
             // A probe or the reordering window took this time off the timeout.
             Pending::LossProbe | Pending::Reordering => {
-                (self.sent[0].sent_at + rto).max(shared.now + MILLISECOND)
+                (self.flight.segments()[0].sent_at + rto).max(shared.now + MILLISECOND)
             }
             _ => shared.now + rto,
         };
@@ -188,7 +190,7 @@ impl Socket {
 
     /// A retransmission timeout (RFC 6298 section 5.4 to 5.6, RFC 5681 section 3.1). False: the peer is given up.
     pub(crate) fn on_timeout(&mut self, cx: &mut Context<impl Options>) -> bool {
-        if self.sent.is_empty() {
+        if self.flight.is_empty() {
             return true;
         }
         let linear = if self.state == State::SynSent {
@@ -210,7 +212,7 @@ impl Socket {
             _ => self.recovery.first_timeout + timeout,
         };
         let too_long = self.recovery.timeouts > 0 && cx.shared.now >= gives_up_at;
-        if self.window.is_closed() && self.heard_at >= self.sent[0].sent_at {
+        if self.window.is_closed() && self.heard_at >= self.flight.segments()[0].sent_at {
             // It took the window back: what is sent again is a probe that it answers (RFC 9293 section 3.8.6.1, Linux `tcp_retransmit_timer`).
             self.recovery.timeouts = self.recovery.timeouts.min(1);
         }
@@ -229,13 +231,10 @@ impl Socket {
         if self.state.synchronised() {
             self.enter_loss(cx);
         } else {
-            self.recovery.lost = 1;
-            self.sent[0].set(Sent::LOST);
-            self.sent[0].clear(Sent::RETRANSMITTING);
-            self.recovery.retransmitting = 0;
+            self.flight.mark_syn_lost();
         }
         self.recovery.timeouts += 1;
-        self.recovery.unrepaired.cut_below(1);
+        self.flight.repaired_below(1);
         self.retransmit(cx, 0);
         if self.recovery.timeouts > linear {
             self.recovery.backoff = (self.recovery.backoff + 1).min(16);
@@ -257,7 +256,7 @@ impl Socket {
     /// beginning (Linux `retrans_stamp`, which `tcp_connect` sets).
     fn late_from(&self, now: Nanos) -> Nanos {
         match self.recovery.first_retransmission {
-            _ if self.state == State::SynSent => self.sent[0].sent_at,
+            _ if self.state == State::SynSent => self.flight.segments()[0].sent_at,
             first if first > 0 && self.recovery.state >= CaState::Recovery => {
                 (u64::from(first - 1) * MILLISECOND).min(now)
             }

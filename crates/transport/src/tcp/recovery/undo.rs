@@ -1,12 +1,10 @@
 //! Undoing a reduction that proved unnecessary: Eifel (RFC 3522, RFC 4015) and DSACK (RFC 3708).
 
 use super::Delivery;
-use super::rack::STEPS_PERSIST;
 use crate::Mib;
 use crate::path::Member;
 use crate::tcp::Socket;
 use crate::tcp::context::{Context, Options};
-use crate::tcp::sender::Sent;
 
 impl Socket {
     /// Eifel (RFC 3522): the ACK echoes a timestamp from before the first retransmission, so the original arrived. Where nothing was sent
@@ -16,7 +14,7 @@ impl Socket {
         if first != 0 {
             return delivery.echo != 0 && (delivery.echo.wrapping_sub(first) as i32) < 0;
         }
-        self.negotiated.sack || self.una < self.recovery.end
+        self.negotiated.sack || self.flight.una() < self.recovery.end
     }
 
     /// The reduction may be undone: every retransmission was needless, or none was needed.
@@ -37,7 +35,7 @@ impl Socket {
             return false;
         }
         self.note_reordering(cx.shared, before, cx.path.mss, Mib::TcpExtTCPTSReorder);
-        if self.recovery.retransmitting > 0 {
+        if self.flight.retransmitting() > 0 {
             return true;
         }
         self.forget_repetitions();
@@ -52,7 +50,7 @@ impl Socket {
         if self.recovery.undo_from.is_none() || self.recovery.undo_count != 0 {
             return false;
         }
-        self.rack.persist = (self.rack.persist + 1).min(STEPS_PERSIST);
+        self.rack.persist_longer();
         cx.shared.counters.increment(Mib::TcpExtTCPDSACKUndo);
         self.undo(&mut cx.path, false);
         true
@@ -60,11 +58,8 @@ impl Socket {
 
     pub(super) fn undo(&mut self, path: &mut Member, unmark: bool) {
         if unmark {
-            for sent in &mut self.sent {
-                sent.clear(Sent::LOST);
-            }
-            self.recovery.lost = 0;
-            self.recount_rack();
+            self.flight.unmark_lost();
+            self.rack.recount(&self.flight);
         }
         if self.recovery.prior_ssthresh > 0 {
             let prior = self.recovery.prior_cwnd;
@@ -74,6 +69,6 @@ impl Socket {
         }
         self.recovery.undo_from = None;
         self.recovery.timeouts = 0;
-        self.rack.advanced = true;
+        self.rack.search_again();
     }
 }

@@ -123,7 +123,7 @@ impl Connection {
             return self.announce_windows();
         }
         if let Some(subflow) = (0..self.subflows.len()).find(|&subflow| {
-            self.paths[subflow].established && self.subflows[subflow].socket.state.receives()
+            self.paths[subflow].established && self.subflows[subflow].socket.state().receives()
         }) {
             self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
@@ -135,7 +135,7 @@ impl Connection {
             let socket = &self.subflows[subflow].socket;
             let reopens = |own| self.shared.receive.reopens(own, socket.receiver.next());
             if self.paths[subflow].established
-                && socket.state.receives()
+                && socket.state().receives()
                 && socket.receiver.window().is_some_and(reopens)
             {
                 self.with(subflow, |socket, cx| socket.send_ack(cx));

@@ -238,7 +238,7 @@ impl Connection {
         if let Some(announced) = config.limits.announced_mss {
             socket.announce(announced);
         }
-        self.paced |= socket.is_paced();
+        self.paced |= socket.controller.paces();
         self.tends_queues |= self.paced;
         self.paths.push(Path {
             buffer: config.send_buffer.default,

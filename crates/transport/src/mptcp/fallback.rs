@@ -34,7 +34,7 @@ impl Connection {
     /// `mptcp_active_detect_blackhole`).
     pub(super) fn doubt_capable(&mut self, subflow: usize) {
         let socket = &self.subflows[subflow].socket;
-        if self.subflows[subflow].join.is_some() || socket.state != State::SynSent {
+        if self.subflows[subflow].join.is_some() || socket.state() != State::SynSent {
             return;
         }
         let due = socket.timeouts() == self.shared.config.capable_repetitions();
@@ -58,7 +58,7 @@ impl Connection {
     /// to what came during the handshake, and late.
     pub(super) fn on_bare_ack(&mut self, subflow: usize, segment: &Segment) {
         // Where both sides are closing it comes from TIME-WAIT, which in Linux knows no options.
-        if !segment.mptcp().is_empty() || self.subflows[subflow].socket.closing() {
+        if !segment.mptcp().is_empty() || self.subflows[subflow].socket.lifetime.closing() {
             return;
         }
         let confirmed = self

@@ -344,7 +344,7 @@ impl Connection {
                 self.confirm();
             }
         }
-        self.subflows[subflow].socket.state == State::Established
+        self.subflows[subflow].socket.state() == State::Established
     }
 
     fn check_capable_ack(&mut self, segment: &Segment) -> bool {
@@ -498,7 +498,7 @@ impl Connection {
 
     /// Whether the peer knows of a subflow; in SYN-SENT there is nothing to reset yet (RFC 9293 section 3.10.5).
     fn resettable(&self, subflow: usize) -> bool {
-        let state = self.subflows[subflow].socket.state;
+        let state = self.subflows[subflow].socket.state();
         !matches!(state, State::Closed | State::SynSent)
     }
 

@@ -80,7 +80,7 @@ impl Connection {
     }
 
     fn active(&self, subflow: usize) -> bool {
-        self.paths[subflow].established && self.subflows[subflow].socket.sending()
+        self.paths[subflow].established && self.subflows[subflow].socket.state().sends()
     }
 
     /// The subflow that repeats data: nothing in flight, and a backup only if nothing moves anywhere (`mptcp_subflow_get_retrans`).

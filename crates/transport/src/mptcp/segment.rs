@@ -62,7 +62,7 @@ impl Connection {
             self.shared.counters.increment(Mib::TcpInCsumErrors);
             return;
         }
-        let state = self.subflows[subflow].socket.state;
+        let state = self.subflows[subflow].socket.state();
         let ready = match state {
             State::Closed => return self.with(subflow, |socket, cx| socket.refuse(cx, segment)),
             State::SynSent => {
@@ -76,7 +76,7 @@ impl Connection {
             self.on_synchronised(subflow, segment, arrival);
         }
         let socket = &self.subflows[subflow].socket;
-        if (socket.repairs() || socket.wants_new_first()) && socket.state.synchronised() {
+        if (socket.repairs() || socket.wants_new_first()) && socket.state().synchronised() {
             self.send_lost(subflow);
         }
         self.push_inline();
@@ -96,7 +96,7 @@ impl Connection {
     /// ICMP says of a packet of a subflow, whose segment began at `seq`, that it was longer than the next link takes.
     pub fn on_packet_too_big(&mut self, subflow: usize, seq: u32, mtu: u32, now: Nanos) {
         self.shared.now = now;
-        if self.subflows[subflow].socket.state == State::Closed {
+        if self.subflows[subflow].socket.state() == State::Closed {
             return;
         }
         if !self.subflows[subflow].socket.flight.awaits(seq) {
@@ -107,7 +107,7 @@ impl Connection {
             return;
         }
         self.shared.event(EventKind::PathMtu { subflow, mtu });
-        if !self.subflows[subflow].socket.state.synchronised() || self.cut_and_resend(subflow) {
+        if !self.subflows[subflow].socket.state().synchronised() || self.cut_and_resend(subflow) {
             self.push();
         }
         self.note_deadline(subflow);
@@ -118,7 +118,7 @@ impl Connection {
     /// as sent all the same, and the queue only asks for a lower rate (NET_XMIT_CN).
     pub fn on_local_drop(&mut self, subflow: usize, seq: u32, sent: bool, now: Nanos) {
         if !self.shared.config.profile.hears_local_drops()
-            || !self.subflows[subflow].socket.state.synchronised()
+            || !self.subflows[subflow].socket.state().synchronised()
         {
             return;
         }
@@ -204,14 +204,14 @@ impl Connection {
             (None, true) if self.is_piece(subflow, segment) => {}
             (None, true) => self.on_bare_ack(subflow, segment),
         }
-        if self.subflows[subflow].socket.state != State::Established
+        if self.subflows[subflow].socket.state() != State::Established
             && (refuse_late_data(self, subflow, segment) || !self.goes_on(subflow, segment))
         {
             return;
         }
         if segment.payload.len > 0 {
             self.on_payload(subflow, segment);
-            if self.subflows[subflow].socket.state == State::Closed {
+            if self.subflows[subflow].socket.state() == State::Closed {
                 return;
             }
         }
@@ -228,7 +228,7 @@ impl Connection {
             socket.receiver.request_ack();
             return false;
         }
-        socket.state != State::Closed
+        socket.state() != State::Closed
     }
 
     /// The first steps for a segment that opens or ends something, or has rare options. False: there are no others.
@@ -253,11 +253,11 @@ impl Connection {
             return false;
         }
         self.confirm_join(subflow);
-        let state = self.subflows[subflow].socket.state;
+        let state = self.subflows[subflow].socket.state();
         let both_closed = matches!(state, State::Closing | State::LastAck);
         if both_closed {
             self.with(subflow, |socket, cx| socket.on_ack(cx, segment));
-            let state = self.subflows[subflow].socket.state;
+            let state = self.subflows[subflow].socket.state();
             if matches!(state, State::Closed | State::TimeWait) {
                 // Nobody is left for its options (RFC 9293 section 3.10.7.4, fifth step; Linux `tcp_rcv_state_process`).
                 return true;
@@ -265,7 +265,7 @@ impl Connection {
         }
         if segment.rare.is_some() {
             self.on_options(subflow, segment);
-            if self.ended.is_some() || self.subflows[subflow].socket.state == State::Closed {
+            if self.ended.is_some() || self.subflows[subflow].socket.state() == State::Closed {
                 return false;
             }
         }
@@ -523,7 +523,7 @@ impl Connection {
     /// Where in the peer's stream the options of a segment put its payload; for owners whose packets are bytes, to look up what should be
     /// there. Absent: no mapping covers it.
     pub fn locate(&mut self, subflow: usize, segment: &Segment) -> Option<u64> {
-        if !self.subflows[subflow].socket.state.synchronised() || segment.payload.len == 0 {
+        if !self.subflows[subflow].socket.state().synchronised() || segment.payload.len == 0 {
             return None;
         }
         let seq = self.subflows[subflow].socket.receiver.position(segment);
@@ -613,7 +613,7 @@ impl Connection {
         } else {
             socket.advance_fin(&mut self.shared);
         }
-        if open && socket.receiver.finished() && socket.closing() {
+        if open && socket.receiver.finished() && socket.lifetime.closing() {
             // An acknowledgement by itself, before whatever is still to be sent (Linux `tcp_fin`).
             self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
@@ -629,7 +629,7 @@ impl Connection {
 /// A reset has the number of the FIN before it, and this end is open (Linux `tcp_reset_check`).
 fn resets_behind_fin(socket: &Socket, segment: &Segment) -> bool {
     let waits = matches!(
-        socket.state,
+        socket.state(),
         State::CloseWait | State::LastAck | State::Closing
     );
     waits && socket.receiver.position(segment) + 1 == socket.receiver.next()

@@ -2,8 +2,8 @@
 //! also waits for the acknowledgement. After that it waits for the timer of window probes, which sends it
 //! (`tcp_nagle_check`, `tcp_check_probe_timer`, `tcp_write_wakeup`).
 
+use super::Socket;
 use super::timer::Pending;
-use super::{FinState, Socket};
 use crate::tcp::context::Shared;
 use crate::{MILLISECOND, Nanos};
 
@@ -13,9 +13,7 @@ const SHORTEST: Nanos = 200 * MILLISECOND;
 impl Socket {
     /// Whether a segment that is not full has to wait. A FIN takes with it what is left (`tcp_send_fin`).
     pub(super) fn corked(&self, shared: &Shared) -> bool {
-        (shared.config.cork || shared.more_follows)
-            && !shared.uncorked
-            && self.fin == FinState::None
+        (shared.config.cork || shared.more_follows) && !shared.uncorked && !self.lifetime.closing()
     }
 
     /// Something small could not leave: sees to it that it will, if nothing else is under way that would.

@@ -7,7 +7,6 @@ use polypath_wire::tcp::{Flags, Segment};
 
 use super::Socket;
 use super::context::{Context, Options};
-use crate::congestion;
 use crate::{Codepoint, Purpose};
 
 /// The ACE field, as bits of the header.
@@ -200,8 +199,7 @@ pub(super) fn settle(socket: &mut Socket) {
     if needs && !socket.negotiated.ecn {
         socket.negotiated.echoes_each = false;
         socket.negotiated.low_latency = false;
-        socket.congestion = congestion::fallback();
-        socket.paced = None;
+        socket.controller.fall_back();
     }
 }
 

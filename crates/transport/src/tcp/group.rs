@@ -3,7 +3,7 @@
 //! `tcp_tso_should_defer`, `__tcp_transmit_skb`).
 
 use super::flight::Flight;
-use super::{Chunk, FinState, Push, Socket};
+use super::{Chunk, Push, Socket};
 use crate::linux::send_memory;
 use crate::path::{CaState, Path};
 use crate::tcp::context::{Context, Options};
@@ -81,7 +81,7 @@ impl Socket {
             offered: self.window.end().saturating_sub(self.flight.una()),
             followed: !head.last,
             rest_leaves: !head.last || self.nagle_admits(cx.shared, rest, cx.path.mss),
-            ends: self.closing(),
+            ends: self.lifetime.closing(),
         };
         let group = if at_once {
             segments(&self.flight, &cx.path, front)
@@ -138,7 +138,7 @@ impl Socket {
             }
             self.send_chunk(cx, chunk);
         }
-        if self.fin == FinState::Queued {
+        if self.lifetime.fin_waits() {
             self.send_fin(cx);
         }
     }

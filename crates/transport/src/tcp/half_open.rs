@@ -204,7 +204,7 @@ impl Socket {
     /// TIME-WAIT and the SYN is newer by its sequence number or its timestamp (RFC 9293 section 3.10.7.4, RFC 6191, Linux
     /// `tcp_timewait_state_process`).
     pub(crate) fn gives_way(&self, syn: &Segment) -> bool {
-        match self.state {
+        match self.lifetime.state() {
             State::Closed => true,
             State::TimeWait if !self.older(syn) => {
                 let stamp = self.negotiated.timestamp_of(syn);

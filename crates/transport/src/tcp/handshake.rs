@@ -13,7 +13,7 @@ use crate::tcp::context::{Context, Options};
 impl Socket {
     /// Sends the SYN.
     pub(crate) fn connect(&mut self, cx: &mut Context<impl Options>) {
-        self.state = State::SynSent;
+        self.lifetime.connect();
         if self.queue.has_buffers() {
             cx.path.buffer = cx.shared.config.send_buffer.default;
         }
@@ -35,7 +35,7 @@ impl Socket {
         syn: &Segment,
         field: Codepoint,
     ) {
-        self.state = State::SynReceived;
+        self.lifetime.accept();
         ecn::on_syn(self, syn.flags, field);
         self.take_syn(cx, syn);
         self.flight.open(cx.shared.now);
@@ -71,7 +71,7 @@ impl Socket {
         if self.search.is_some() {
             self.begin_search(&cx.shared.config, cx.shared.now, peer_mss);
         }
-        let end = u64::from(syn.window) + u64::from(self.state == State::SynSent);
+        let end = u64::from(syn.window) + u64::from(self.lifetime.state() == State::SynSent);
         self.window.begin(end, syn.window.into());
         self.settle_mss(cx.shared.config.profile);
         let mss = self.plain_mss();
@@ -80,7 +80,7 @@ impl Socket {
     }
 
     pub(super) fn send_syn(&mut self, cx: &mut Context<impl Options>, again: bool) {
-        let answer = self.state == State::SynReceived;
+        let answer = self.lifetime.state() == State::SynReceived;
         let mut segment = Segment {
             seq: self.flight.initial(),
             flags: Flags::SYN,
@@ -157,7 +157,7 @@ impl Socket {
     }
 
     fn handshake_done(&mut self, cx: &mut Context<impl Options>, segment: &Segment, timed: bool) {
-        self.state = State::Established;
+        self.lifetime.establish();
         if self.queue.has_buffers() {
             send_memory::first_buffer(&mut cx.path, &cx.shared.config);
         }
@@ -186,6 +186,6 @@ impl Socket {
         }
         ecn::settle(self);
         self.publish(&mut cx.path);
-        self.congestion.on_established(&mut cx.path);
+        self.controller.algorithm().on_established(&mut cx.path);
     }
 }

@@ -4,6 +4,7 @@
 //! congestion control. The layer above decides which data it carries.
 
 pub(crate) mod context;
+mod controller;
 mod cork;
 mod delayed_ack;
 mod ecn;
@@ -15,10 +16,10 @@ mod holes;
 mod host_queue;
 mod info;
 mod keepalive;
+mod lifetime;
 mod mss;
 mod mtu_probing;
 mod once;
-mod paced;
 mod path_mtu;
 mod peer_window;
 mod receiver;
@@ -40,16 +41,18 @@ use crate::settings::{Config, WindowReduction};
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{Codepoint, MILLISECOND, Mib, NEVER, Nanos, Purpose};
 
+use controller::Controller;
 use ecn::Ecn;
 use flight::Flight;
 pub(crate) use group::Front;
 pub(crate) use half_open::HalfOpen;
 pub use info::{Info, Sequence};
 use keepalive::Probes;
+use lifetime::Lifetime;
+pub use lifetime::State;
 use mss::Mss;
 pub(crate) use mss::most_of_window;
 pub(crate) use mtu_probing::Advice;
-use paced::Paced;
 use peer_window::PeerWindow;
 pub(crate) use receiver::{Arrived, Receiver};
 pub(crate) use recovery::probes_tail;
@@ -59,49 +62,6 @@ use sender::TIME_WAIT;
 pub(crate) use sender::{Chunk, Kind, Push};
 pub(crate) use timer::Fired;
 use timer::{Idle, Timers};
-use window_usage::WindowUsage;
-
-/// Connection states (RFC 9293 section 3.3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    Closed,
-    SynSent,
-    SynReceived,
-    Established,
-    FinWait1,
-    FinWait2,
-    CloseWait,
-    Closing,
-    LastAck,
-    TimeWait,
-}
-
-impl State {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::SynSent => "syn-sent",
-            Self::SynReceived => "syn-received",
-            Self::Established => "established",
-            Self::FinWait1 => "fin-wait-1",
-            Self::FinWait2 => "fin-wait-2",
-            Self::CloseWait => "close-wait",
-            Self::Closing => "closing",
-            Self::LastAck => "last-ack",
-            Self::TimeWait => "time-wait",
-        }
-    }
-
-    /// Whether both SYNs were exchanged and acknowledged.
-    pub fn synchronised(self) -> bool {
-        !matches!(self, Self::Closed | Self::SynSent | Self::SynReceived)
-    }
-
-    /// Whether the peer may still send data.
-    pub fn receives(self) -> bool {
-        matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
-    }
-}
 
 /// What was negotiated in the SYNs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -140,7 +100,7 @@ pub(crate) enum Reckoning {
 pub use crate::path::Totals;
 
 pub struct Socket {
-    pub(crate) state: State,
+    pub(crate) lifetime: Lifetime,
     pub(crate) negotiated: Negotiated,
     pub(crate) totals: Totals,
 
@@ -155,9 +115,6 @@ pub struct Socket {
     host_queue: Option<Box<HostQueue>>,
     /// What a scheduler may fill of a queue that is not kept so, at most.
     largest_queue: u64,
-    fin: FinState,
-    /// Its FIN was acknowledged before the peer's came: upstream, what is left of it knows nothing of the layer above (`tcp_time_wait`).
-    reduced: bool,
     refused: Refused,
     /// When the peer last acknowledged anything.
     heard_at: Nanos,
@@ -169,27 +126,14 @@ pub struct Socket {
     reduces_flight: bool,
     rack: Rack,
     pub(crate) rtt: RttEstimator,
-    congestion: Box<dyn CongestionControl>,
-    /// Rate samples and pacing, for a controller that sets a rate.
-    paced: Option<Box<Paced>>,
+    pub(crate) controller: Controller,
     reckoning: Reckoning,
     /// The search for the path's MTU, where it is asked for, or what the path takes where its route was replaced.
     search: Option<Box<MtuDiscovery>>,
-    usage: WindowUsage,
     ecn: Ecn,
 
     pub(crate) receiver: Receiver,
     timers: Timers,
-}
-
-/// How far closing has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FinState {
-    None,
-    /// To be sent after the data.
-    Queued,
-    /// Sent with this sequence number.
-    Sent(u64),
 }
 
 /// The clock of the timestamp option: milliseconds (RFC 7323 section 5.4). One is added so that 0 means none.
@@ -248,7 +192,6 @@ impl Socket {
         if congestion.draws() {
             congestion.seed(iss.into());
         }
-        let paced = (congestion.paces()).then(|| Box::new(Paced::new(congestion.low_latency())));
         let echoes_each = congestion.needs_ecn();
         let low_latency = congestion.low_latency();
         let upstream = config.multipath && config.profile.buffers_by_subflow();
@@ -256,7 +199,7 @@ impl Socket {
         Self {
             reckoning,
             search: None,
-            state: State::Closed,
+            lifetime: Lifetime::new(),
             negotiated: Negotiated {
                 sack: config.sack,
                 timestamps: config.timestamps,
@@ -278,8 +221,6 @@ impl Socket {
             } else {
                 limits.maximum.max(limits.default)
             },
-            fin: FinState::None,
-            reduced: false,
             refused: Refused::default(),
             heard_at: 0,
             keepalive: Probes::default(),
@@ -289,9 +230,7 @@ impl Socket {
             reduces_flight: config.profile.reduces_flight(),
             rack: Rack::default(),
             rtt: RttEstimator::default(),
-            congestion,
-            paced,
-            usage: WindowUsage::default(),
+            controller: Controller::new(congestion),
             ecn: Ecn::new(config.accurate_ecn || low_latency),
             receiver: Receiver::new(config),
             timers: Timers::default(),
@@ -351,7 +290,7 @@ impl Socket {
     /// Sends an ACK without data.
     pub(crate) fn send_ack(&mut self, cx: &mut Context<impl Options>) {
         if matches!(
-            self.state,
+            self.lifetime.state(),
             State::Closed | State::SynSent | State::SynReceived | State::TimeWait
         ) {
             return self.send_ack_in_time_wait(cx);
@@ -362,8 +301,8 @@ impl Socket {
     /// Where nothing is left of it but what acknowledges a FIN, without options of the layer above.
     #[cold]
     fn send_ack_in_time_wait(&mut self, cx: &mut Context<impl Options>) {
-        if self.state == State::TimeWait {
-            let forgets = self.reduced && cx.shared.config.profile.forgets_subflows();
+        if self.lifetime.state() == State::TimeWait {
+            let forgets = self.lifetime.is_reduced() && cx.shared.config.profile.forgets_subflows();
             self.acknowledge(cx, !forgets);
         }
     }
@@ -450,22 +389,15 @@ impl Socket {
         if !self.receiver.advance_fin() {
             return;
         }
-        self.state = match self.state {
-            State::Established => State::CloseWait,
-            State::FinWait1 => State::Closing,
-            State::FinWait2 => {
-                self.enter_time_wait(shared);
-                State::TimeWait
-            }
-            state => state,
-        };
+        if self.lifetime.receive_fin() {
+            self.enter_time_wait(shared);
+        }
     }
 
     /// A segment of the peer's FIN came again.
     pub(crate) fn repeated_fin(&mut self, shared: &mut Shared) {
         self.receiver.repeat_fin();
-        if self.state == State::TimeWait {
-            self.reduced = true;
+        if self.lifetime.receive_fin_again() {
             self.enter_time_wait(shared);
         }
     }
@@ -528,7 +460,7 @@ impl Socket {
 
     /// Forgets everything: closed by reset, timeout or the end of TIME-WAIT.
     pub(crate) fn abandon(&mut self, path: &mut Path) {
-        self.state = State::Closed;
+        self.lifetime.end();
         self.flight.clear();
         self.queue.clear();
         self.refused = Refused::default();
@@ -566,7 +498,7 @@ impl Socket {
 
     /// How fast the queue drains and what it costs, in Linux's reckoning.
     fn publish_reckoning(&self, path: &mut Path) {
-        if self.paced.is_none() {
+        if !self.controller.paces() {
             path.pacing_rate =
                 send_memory::pacing_rate(path, self.plain_mss(), self.flight.packets().into());
         }
@@ -581,6 +513,12 @@ impl Socket {
                 send_memory::charged(path, self.flight.bytes(), self.queue.bytes())
             }
         };
+    }
+
+    /// After everything that could leave has left: `dry` when the application has less than a segment more.
+    pub(crate) fn settle_pacing(&mut self, cx: &mut Context<impl Options>, dry: bool) {
+        let dry = dry && self.queue.is_empty();
+        (self.controller).end_burst(&mut cx.path, &self.flight, cx.shared.now, dry);
     }
 
     /// When the transmission timer fires, if it runs.
@@ -605,16 +543,11 @@ impl Socket {
 
     /// Internal variables of the congestion controller.
     pub fn observe(&self) -> Vec<(&'static str, f64)> {
-        self.congestion.observe()
-    }
-
-    /// Whether the congestion controller sets a rate.
-    pub(crate) fn is_paced(&self) -> bool {
-        self.paced.is_some()
+        self.controller.observe()
     }
 
     pub fn state(&self) -> State {
-        self.state
+        self.lifetime.state()
     }
 
     /// Running totals for recordings.

@@ -97,7 +97,7 @@ impl Socket {
 
     /// Both SYNs are known, and in an answer to ours the peer's window.
     pub(super) fn settle_mss(&mut self, profile: Profile) {
-        if self.state == State::SynSent {
+        if self.lifetime.state() == State::SynSent {
             self.mss.bound(self.half_of_window(profile));
         }
         self.mss.settle();
@@ -112,7 +112,7 @@ impl Socket {
     fn follow(&mut self, path: &mut Path) {
         let before = self.mss.usable();
         self.mss.settle();
-        if !matches!(self.state, State::Closed | State::SynSent) {
+        if !matches!(self.lifetime.state(), State::Closed | State::SynSent) {
             path.mss = (path.mss + u32::from(self.mss.usable())).saturating_sub(before.into());
         }
     }

@@ -49,7 +49,8 @@ impl Socket {
     pub(super) fn begin_search(&mut self, config: &Config, now: Nanos, peer_mss: u16) {
         let base = config.limits.base_mss;
         let options = self.fixed_options();
-        let opened = self.state == State::SynSent && config.mtu_probing == MtuProbing::On;
+        let opened =
+            self.lifetime.state() == State::SynSent && config.mtu_probing == MtuProbing::On;
         // What the SYN had is reckoned with until the handshake is done (`tcp_connect_init`).
         let of_syn = if config.timestamps {
             TIMESTAMP_OPTION
@@ -187,7 +188,7 @@ impl Socket {
         if self.recovery.state != CaState::Open
             || cx.path.cwnd < LEAST_WINDOW
             || disturbed
-            || self.blocked()
+            || self.controller.blocked()
         {
             return Advice::None;
         }

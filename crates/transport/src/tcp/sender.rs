@@ -6,10 +6,10 @@ use polypath_wire::tcp::{Flags, Segment};
 
 use super::flight::Sent;
 use super::timer::Pending;
-use super::{FinState, Socket, State, ecn};
+use super::{Socket, State, ecn};
 use crate::congestion::Restart;
 use crate::linux::send_memory;
-use crate::path::{INFINITE_SSTHRESH, Path};
+use crate::path::INFINITE_SSTHRESH;
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{Mib, Nanos, Purpose, SECOND};
 
@@ -81,7 +81,7 @@ impl Socket {
                 return self.publish(&mut cx.path);
             }
         } else if !chunk.waits {
-            if self.queue.is_empty() && self.fin != FinState::Queued {
+            if self.queue.is_empty() && !self.lifetime.fin_waits() {
                 return self.send_at_once(cx, chunk);
             }
             self.queue.push(chunk);
@@ -105,7 +105,7 @@ impl Socket {
     #[inline(always)]
     fn send_at_once(&mut self, cx: &mut Context<impl Options>, chunk: Chunk) {
         let sent = self.flight.in_flight() < cx.path.cwnd
-            && !self.blocked()
+            && !self.controller.blocked()
             && cx.shared.admits(chunk.offset + u64::from(chunk.len));
         if sent {
             self.send_chunk_inline(cx, chunk);
@@ -129,7 +129,7 @@ impl Socket {
         let (mut sent, mut limited) = (false, false);
         while let Some(mut chunk) = self.queue.front().copied() {
             if self.flight.in_flight() >= cx.path.cwnd
-                || (self.blocked() && left == 0)
+                || (self.controller.blocked() && left == 0)
                 || !cx.shared.admits(chunk.offset + u64::from(chunk.len))
             {
                 break;
@@ -160,7 +160,7 @@ impl Socket {
             self.send_chunk(cx, chunk);
             sent = true;
         }
-        if self.fin == FinState::Queued {
+        if self.lifetime.fin_waits() {
             self.send_fin(cx);
         }
         self.conclude_sending(cx, sent, limited);
@@ -170,10 +170,10 @@ impl Socket {
     #[inline(always)]
     fn conclude_sending(&mut self, cx: &mut Context<impl Options>, sent: bool, limited: bool) {
         self.publish_sent(&mut cx.path);
-        self.publish_pacing(&mut cx.path);
+        self.controller.publish_pacing(&mut cx.path);
         let limited = limited || cx.path.in_flight >= cx.path.cwnd;
         if sent || limited {
-            self.validate_window(limited);
+            self.controller.note_usage(&self.flight, limited);
         }
     }
 
@@ -213,14 +213,14 @@ impl Socket {
             sent.set(Sent::REINJECTED);
         }
         // A FIN that waits rides on the last (`tcp_send_fin`).
-        if chunk.kind == Kind::Last || self.fin == FinState::Queued && self.queue.is_empty() {
+        if chunk.kind == Kind::Last || self.lifetime.fin_waits() && self.queue.is_empty() {
             self.ride_fin(&mut sent);
         }
         self.recovery.count_sent();
         self.receiver.data_sent(cx.shared.now);
         self.flight.note_data_left(cx.shared.now);
         let first = self.flight.is_empty();
-        self.note_sent(cx.shared.now, &sent);
+        (self.controller).note_sent(cx.shared.now, &sent, &self.flight);
         self.flight.push(sent);
         if chunk.push == Push::Once {
             sent.set(Sent::PUSH);
@@ -293,7 +293,7 @@ impl Socket {
             return true;
         }
         let waits = shared.config.nagle && self.flight.has_small();
-        self.closing() || !waits && !self.corked(shared)
+        self.lifetime.closing() || !waits && !self.corked(shared)
     }
 
     /// Right edge of the peer's window, when this socket is the whole connection.
@@ -335,7 +335,7 @@ impl Socket {
         if self.negotiated.sack {
             self.rack.note_repeated(&self.flight, now, copy.seq);
         }
-        self.note_sent(now, &copy);
+        self.controller.note_sent(now, &copy, &self.flight);
         self.totals.retransmitted += u64::from(copy.len);
         self.totals.retransmitted_segments += 1;
         self.flight.note_data_left(now);
@@ -344,20 +344,15 @@ impl Socket {
 
     /// Asks for a FIN after everything queued.
     pub(crate) fn close(&mut self, cx: &mut Context<impl Options>) {
-        if self.fin == FinState::None && self.state.synchronised() {
-            self.fin = FinState::Queued;
+        if self.lifetime.close() {
             cx.path.closing = true;
             self.send_unsent(cx);
         }
     }
 
-    pub(crate) fn closing(&self) -> bool {
-        self.fin != FinState::None
-    }
-
     /// It closes, and what is left in flight has timed out. To a multipath connection whose stream is over, that is no reason to be open.
     pub(crate) fn lingers(&self) -> bool {
-        self.closing() && self.recovery.timeouts > 0
+        self.lifetime.closing() && self.recovery.timeouts > 0
     }
 
     pub(super) fn send_fin(&mut self, cx: &mut Context<impl Options>) {
@@ -366,7 +361,7 @@ impl Socket {
         }
         let mut fin = Sent::new(cx.shared.now, self.flight.next(), 0, 0);
         self.ride_fin(&mut fin);
-        self.note_sent(cx.shared.now, &fin);
+        (self.controller).note_sent(cx.shared.now, &fin, &self.flight);
         self.flight.push(fin);
         cx.shared.counters.increment(Mib::TcpOutSegs);
         self.emit_data(cx, &fin);
@@ -380,49 +375,21 @@ impl Socket {
     #[cold]
     fn ride_fin(&mut self, sent: &mut Sent) {
         sent.set(Sent::FIN);
-        self.fin = FinState::Sent(sent.plain_end());
-        self.state = match self.state {
-            State::CloseWait | State::LastAck => State::LastAck,
-            State::Closing => State::Closing,
-            _ => State::FinWait1,
-        };
+        self.lifetime.send_fin(sent.plain_end());
     }
 
     /// Moves on when our FIN was acknowledged (RFC 9293 section 3.10.7.4, fifth step).
     pub(super) fn fin_acknowledged(&mut self, shared: &mut Shared, segment: &Segment) {
-        let FinState::Sent(seq) = self.fin else {
-            return;
-        };
-        if self.flight.una() <= seq {
+        let by_fin = segment.flags.contains(Flags::FIN);
+        if !self.lifetime.acknowledge(self.flight.una(), by_fin) {
             return;
         }
-        match self.state {
-            State::FinWait1 => {
-                self.state = State::FinWait2;
-                self.reduced = !segment.flags.contains(Flags::FIN);
-            }
-            State::Closing => {
-                self.state = State::TimeWait;
-                self.reduced = true;
-                self.enter_time_wait(shared);
-            }
-            State::LastAck => {
-                self.state = State::Closed;
-                self.timers = super::Timers::default();
-                self.receiver.stop_acks();
-            }
-            _ => {}
+        if self.lifetime.state() == State::TimeWait {
+            self.enter_time_wait(shared);
+        } else {
+            self.timers = super::Timers::default();
+            self.receiver.stop_acks();
         }
-    }
-
-    /// Remembers whether the window or the application was the limit (RFC 7661's purpose, Linux `tcp_cwnd_validate`).
-    pub(crate) fn validate_window(&mut self, limited: bool) {
-        self.usage.note(&self.flight, limited);
-    }
-
-    /// Whether the congestion window limits sending; in slow start half a window in use is enough (Linux `tcp_is_cwnd_limited`).
-    pub(crate) fn is_cwnd_limited(&self, path: &Path) -> bool {
-        self.usage.limited() || (path.in_slow_start() && path.cwnd < 2 * self.usage.max_in_flight())
     }
 
     /// A window that was not used for a timeout falls to the initial window, at once or by halves (RFC 5681 section 4.1).
@@ -430,7 +397,7 @@ impl Socket {
     fn restart_after_idle(&mut self, cx: &mut Context<impl Options>) {
         let rto = self.rtt.rto(&cx.shared.config);
         let idle = cx.shared.now - self.flight.data_left_at();
-        let outdated = idle > rto && self.paced.is_none();
+        let outdated = idle > rto && !self.controller.paces();
         if outdated {
             let path = &mut cx.path;
             let floor = cx.shared.config.initial_window.min(path.cwnd);
@@ -461,9 +428,9 @@ impl Socket {
             idle: now - self.flight.data_left_at(),
             outdated,
             next_seq: self.flight.next(),
-            app_limited: self.limited_by_application(),
+            app_limited: self.controller.limited_by_application(),
         };
-        self.congestion.on_restart(&mut cx.path, &restart);
+        (self.controller.algorithm()).on_restart(&mut cx.path, &restart);
     }
 
     /// The stretches of the stream that this socket still has to get through: unacknowledged, then unsent.

@@ -16,7 +16,7 @@ impl Connection {
     /// A segment of a subflow with so many bytes of payload has left the host's queue, or was refused by it.
     pub fn on_left_host(&mut self, subflow: usize, bytes: u32, now: Nanos) {
         let socket = &mut self.subflows[subflow].socket;
-        if !socket.left_host(bytes) || !socket.state.synchronised() || socket.held_back() {
+        if !socket.left_host(bytes) || !socket.state().synchronised() || socket.held_back() {
             return;
         }
         self.shared.now = now;

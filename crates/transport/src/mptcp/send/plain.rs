@@ -37,7 +37,7 @@ impl Connection {
         let waits = self.send.buffers.as_ref().is_some_and(WriteQueue::blocked);
         match self.send_queue() {
             (0, _) => Limit::Idle,
-            (_, 0) if waits && !socket.is_cwnd_limited(path) => Limit::SendBuffer,
+            (_, 0) if waits && !socket.controller.is_limited(path) => Limit::SendBuffer,
             (_, 1..) if path.room() > 0 && self.window_closed() => Limit::ReceiveWindow,
             _ => Limit::Busy,
         }
@@ -145,7 +145,7 @@ impl Connection {
     /// What of the head leaves next. None: nothing may.
     #[inline(always)]
     fn next_group(&mut self, one: bool) -> Option<Group> {
-        if !self.subflows[ME].socket.sending() || self.paths[ME].room() == 0 {
+        if !self.subflows[ME].socket.state().sends() || self.paths[ME].room() == 0 {
             return None;
         }
         let mss = u64::from(self.paths[ME].mss.max(1));
@@ -190,7 +190,8 @@ impl Connection {
             }),
             Err(deferred) => {
                 if deferred.by_window {
-                    self.subflows[ME].socket.validate_window(true);
+                    let socket = &mut self.subflows[ME].socket;
+                    socket.controller.note_usage(&socket.flight, true);
                 }
                 None
             }
@@ -252,7 +253,7 @@ impl Connection {
     /// Sends a probe for the path's MTU if one is due. False: nothing is to be sent before it.
     #[cold]
     fn probe_path(&mut self) -> bool {
-        if !self.subflows[ME].socket.sending() || !self.subflows[ME].socket.queue.is_empty() {
+        if !self.subflows[ME].socket.state().sends() || !self.subflows[ME].socket.queue.is_empty() {
             return true;
         }
         let window = self.shared.send_limit.saturating_sub(self.send.sent);
@@ -361,7 +362,7 @@ impl Connection {
             return;
         }
         let (mut left, mut several) = (0, false);
-        while self.subflows[ME].socket.sending()
+        while self.subflows[ME].socket.state().sends()
             && self.paths[ME].room() > 0
             && self.send.unsent() > 0
         {

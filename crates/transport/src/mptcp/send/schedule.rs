@@ -29,12 +29,12 @@ impl Connection {
     /// Sees to pacing after everything that could leave has left.
     fn settle_pacing(&mut self) {
         for subflow in 0..self.subflows.len() {
-            if self.subflows[subflow].socket.is_paced() && self.paths[subflow].established {
+            if self.subflows[subflow].socket.controller.paces() && self.paths[subflow].established {
                 let dry = self.send.unsent() < u64::from(self.paths[subflow].mss);
                 self.with(subflow, |socket, cx| socket.settle_pacing(cx, dry));
                 self.deadline = self
                     .deadline
-                    .min(self.subflows[subflow].socket.pacing_deadline());
+                    .min(self.subflows[subflow].socket.controller.pacing_deadline());
             }
         }
     }
@@ -438,7 +438,7 @@ impl Connection {
 
     /// Puts `next` on a path. False: the rules on small segments hold it back.
     fn carry(&mut self, subflow: usize, next: Next) -> bool {
-        if !self.subflows[subflow].socket.sending() {
+        if !self.subflows[subflow].socket.state().sends() {
             return false;
         }
         if next.reinjection {

@@ -134,6 +134,6 @@ impl Connection {
     }
 
     pub(super) fn carries_signals(&self, subflow: usize) -> bool {
-        self.paths[subflow].established && self.subflows[subflow].socket.state.synchronised()
+        self.paths[subflow].established && self.subflows[subflow].socket.state().synchronised()
     }
 }

@@ -9,7 +9,7 @@ use crate::tcp::context::{Context, Options, Shared};
 use crate::tcp::flight::Sent;
 use crate::tcp::sender::{Kind, Push};
 use crate::tcp::timer::Pending;
-use crate::tcp::{Chunk, FinState, Socket};
+use crate::tcp::{Chunk, Socket};
 use crate::{EventKind, MILLISECOND, Mib, Nanos};
 
 /// The least time until the queue is tried again while nothing is in flight (TCP_RTO_MIN in `tcp_probe0_base`), and the time from then on
@@ -100,11 +100,8 @@ impl Socket {
         for sent in taken {
             self.put_back(shared, sent);
         }
-        self.usage.end_at(from);
         self.rack.take_back(from);
-        if let Some(paced) = &mut self.paced {
-            paced.take_back(from);
-        }
+        self.controller.take_back(from);
         self.refused.waits = true;
         if self.recovery.probe_end.is_some_and(|end| end > from) {
             self.recovery.probe_end = None;
@@ -121,7 +118,7 @@ impl Socket {
 
     fn put_back(&mut self, shared: &mut Shared, sent: Sent) {
         if sent.has(Sent::FIN) {
-            self.fin = FinState::Queued;
+            self.lifetime.take_back_fin();
         }
         if sent.len == 0 {
             return;

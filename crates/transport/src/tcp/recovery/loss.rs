@@ -20,9 +20,9 @@ impl Socket {
         if new_episode {
             self.recovery.prior_cwnd = cx.path.cwnd;
             self.recovery.prior_ssthresh = cx.path.ssthresh;
-            cx.path.ssthresh = self.congestion.ssthresh(&mut cx.path);
+            cx.path.ssthresh = self.controller.algorithm().ssthresh(&mut cx.path);
             self.reduce_flight(&mut cx.path, 0);
-            self.congestion.on_timeout(&mut cx.path);
+            self.controller.algorithm().on_timeout(&mut cx.path);
             self.recovery.begin_undo(&self.flight);
         }
         self.flight.suspect_all();
@@ -63,7 +63,8 @@ impl Socket {
         if discarded {
             self.rack.recount(&self.flight);
         }
-        self.note_lost(self.flight.lost().saturating_sub(before));
+        self.controller
+            .note_lost(self.flight.lost().saturating_sub(before));
     }
 
     /// An acknowledgement after a timeout (Linux `tcp_process_loss`; the steps are RFC 5682's, section 3.1).

@@ -21,7 +21,7 @@ use super::cork;
 use super::ecn;
 use super::sender::Push;
 use super::timer::Pending;
-use super::{Reckoning, Socket, State};
+use super::{Reckoning, Socket};
 use crate::congestion::Ack;
 use crate::linux::send_memory;
 use crate::linux::write_queue::WriteQueue;
@@ -221,7 +221,7 @@ impl Socket {
             && !segment.flags.contains(Flags::ECE)
             && self.recovery.state == CaState::Open
             && self.recovery.probe_end.is_none()
-            && self.paced.is_none()
+            && !self.controller.paces()
     }
 
     #[inline(never)]
@@ -229,8 +229,8 @@ impl Socket {
         let ack = self.flight.acknowledged_by(segment);
         let before = self.flight.una();
         let highest_sacked = self.recovery.highest_sacked();
-        if self.paced.is_some() {
-            self.note_arrival_of_ack();
+        if self.controller.paces() {
+            self.controller.begin_ack(&self.flight);
         }
         let mut delivery = Delivery {
             echo: segment.timestamps.map_or(0, |(_, echo)| echo),
@@ -373,7 +373,7 @@ impl Socket {
             cx.path.latest_rtt = rtt;
         }
         self.publish(&mut cx.path);
-        let limited = self.is_cwnd_limited(&cx.path);
+        let limited = self.controller.is_limited(&cx.path);
         let mut ack = Ack {
             now: cx.shared.now,
             packets: delivery.packets,
@@ -388,10 +388,10 @@ impl Socket {
             una: self.flight.una(),
         };
         if delivery.packets > 0 {
-            self.congestion.on_sample(&mut cx.path, &ack);
+            self.controller.algorithm().on_sample(&mut cx.path, &ack);
         }
         let mut published = self.reckoning == Reckoning::Nothing
-            && self.paced.is_none()
+            && !self.controller.paces()
             && self.recovery.probe_end.is_none();
         if self.recovery.probe_end.is_some() {
             self.judge_probe(cx, delivery);
@@ -408,8 +408,10 @@ impl Socket {
         if delivery.rearm {
             self.arm_after_ack(cx.shared);
         }
-        if self.paced.is_some() {
-            self.control(&mut cx.path, &ack, delivery, before);
+        if self.controller.paces() {
+            self.publish(&mut cx.path);
+            let found = (before, delivery.newly_lost, self.rtt.min());
+            (self.controller).set_rate(&mut cx.path, &self.flight, &ack, found);
         } else if self.recovery.reducing() {
             self.reduce(&mut cx.path, delivery);
             published = false;
@@ -424,7 +426,7 @@ impl Socket {
             if cx.shared.config.slow_start == SlowStart::Acks && cx.path.in_slow_start() {
                 ack.packets = 1;
             }
-            self.congestion.on_ack(&mut cx.path, &ack);
+            self.controller.algorithm().on_ack(&mut cx.path, &ack);
             if cx.path.state != self.recovery.state {
                 reduce_as_asked(self, &mut cx.path);
             }
@@ -607,13 +609,13 @@ impl Socket {
 
     /// Linux `tcp_end_cwnd_reduction`.
     fn end_reduction(&mut self, path: &mut Member, undone: bool) {
-        if self.paced.is_some() {
+        if self.controller.paces() {
             return;
         }
         if !undone && path.ssthresh < INFINITE_SSTHRESH {
             path.cwnd = path.ssthresh;
         }
-        self.congestion.on_reduced(path);
+        self.controller.algorithm().on_reduced(path);
     }
 
     /// The next episode counts its own retransmissions (Linux `tcp_retrans_stamp_cleanup`).
@@ -647,7 +649,7 @@ impl Socket {
     fn set_state(&mut self, path: &mut Member, state: CaState) {
         self.recovery.state = state;
         path.state = state;
-        self.congestion.on_state(path, state);
+        self.controller.algorithm().on_state(path, state);
     }
 
     fn enter_recovery(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) {
@@ -686,7 +688,7 @@ impl Socket {
         recovery.prr_delivered = 0;
         recovery.prr_out = 0;
         path.cwnd_count = 0;
-        path.ssthresh = self.congestion.ssthresh(path);
+        path.ssthresh = self.controller.algorithm().ssthresh(path);
         self.ecn.cwr_due = self.negotiated.ecn;
     }
 
@@ -696,7 +698,7 @@ impl Socket {
     #[cold]
     fn reduce_flight(&mut self, path: &mut Path, delivered: u32) {
         let flight = (self.flight.packets() + delivered).min(path.cwnd);
-        if self.reduces_flight && self.paced.is_none() && flight < path.cwnd {
+        if self.reduces_flight && !self.controller.paces() && flight < path.cwnd {
             let threshold = u64::from(path.ssthresh) * u64::from(flight) / u64::from(path.cwnd);
             path.ssthresh = (threshold as u32).max(2);
             self.recovery.reduced = flight;
@@ -705,7 +707,7 @@ impl Socket {
 
     /// One step of PRR with the slow-start reduction bound (RFC 6937 section 3.1).
     fn reduce(&mut self, path: &mut Path, delivery: &Delivery) {
-        if delivery.packets == 0 || self.recovery.reduced == 0 || self.paced.is_some() {
+        if delivery.packets == 0 || self.recovery.reduced == 0 || self.controller.paces() {
             return;
         }
         let in_flight = self.flight.in_flight();
@@ -781,7 +783,7 @@ impl Socket {
         {
             if sent.awaits_repair() {
                 if self.flight.in_flight() >= cx.path.cwnd
-                    || self.blocked()
+                    || self.controller.blocked()
                     || !self.host_admits_again(&cx.path)
                 {
                     first.get_or_insert(sent.seq);
@@ -826,10 +828,6 @@ impl Socket {
             .take(most)
             .take_while(goes_on);
         index..index + number.count()
-    }
-
-    pub(crate) fn sending(&self) -> bool {
-        matches!(self.state, State::Established | State::CloseWait)
     }
 }
 

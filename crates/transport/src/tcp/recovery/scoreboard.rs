@@ -91,9 +91,7 @@ impl Socket {
             }
             let copy = self.flight.sack(index - 1);
             delivery.packets += 1;
-            if let Some(paced) = &mut self.paced {
-                paced.deliver(&copy);
-            }
+            self.controller.note_delivered(&copy);
             if !copy.retransmitted() {
                 delivery.first_sacked.get_or_insert(copy.sent_at);
                 delivery.last_sacked = Some(copy.sent_at);
@@ -140,7 +138,7 @@ impl Socket {
         delivery.advanced = true;
         delivery.rearm = true;
         let mut packets = 0;
-        if highest_sacked == 0 && self.paced.is_none() {
+        if highest_sacked == 0 && !self.controller.paces() {
             packets = self.take_plain(shared.now, ack, delivery);
         }
         while let Some(sent) = self.flight.take_acknowledged(ack) {
@@ -149,9 +147,7 @@ impl Socket {
                 continue;
             }
             delivery.packets += 1;
-            if let Some(paced) = &mut self.paced {
-                paced.deliver(&sent);
-            }
+            self.controller.note_delivered(&sent);
             if sent.retransmitted() {
                 delivery.repaired = true;
             } else {

@@ -14,7 +14,7 @@ impl Socket {
     pub(crate) fn schedule_loss_probe(&mut self, shared: &Shared, restarts: bool) -> bool {
         let recovery = &self.recovery;
         let eligible = self.negotiated.sack
-            && self.state.synchronised()
+            && self.lifetime.state().synchronised()
             && !self.flight.is_empty()
             && matches!(recovery.state, CaState::Open | CaState::Cwr)
             && self.flight.sacked() == 0
@@ -167,13 +167,13 @@ impl Socket {
 
     /// Handles the timer that is due. Returns what the connection must know of.
     pub(crate) fn on_timer(&mut self, cx: &mut Context<impl Options>) -> Fired {
-        self.release_pacing(cx.shared.now, &mut cx.path);
+        self.controller.release_pacing(cx.shared.now, &mut cx.path);
         let fired = self.timers.fire(cx.shared.now);
         if fired == Fired::Reordering {
             let mut delivery = Delivery::default();
             self.detect_losses(cx.shared, &mut delivery);
             if delivery.newly_lost > 0 {
-                self.note_lost(delivery.newly_lost);
+                self.controller.note_lost(delivery.newly_lost);
                 if self.recovery.state != CaState::Recovery {
                     self.enter_recovery(cx, &delivery);
                     delivery.packets = 1;
@@ -193,12 +193,12 @@ impl Socket {
         if self.flight.is_empty() {
             return true;
         }
-        let linear = if self.state == State::SynSent {
+        let linear = if self.lifetime.state() == State::SynSent {
             cx.shared.config.profile.linear_syn_timeouts()
         } else {
             0
         };
-        let limit = if self.state.synchronised() {
+        let limit = if self.lifetime.state().synchronised() {
             cx.shared.config.limits.retries
         } else {
             cx.shared.config.limits.syn_retries + linear
@@ -220,7 +220,7 @@ impl Socket {
             cx.shared.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
             return false;
         }
-        if self.searches() && self.recovery.timeouts > 0 && self.state.synchronised() {
+        if self.searches() && self.recovery.timeouts > 0 && self.lifetime.state().synchronised() {
             self.suspect_black_hole(cx, self.recovery.first_timeout);
         }
         cx.shared.counters.increment(Mib::TcpExtTCPTimeouts);
@@ -228,7 +228,7 @@ impl Socket {
             subflow: cx.path.index,
             backoff: self.recovery.backoff,
         });
-        if self.state.synchronised() {
+        if self.lifetime.state().synchronised() {
             self.enter_loss(cx);
         } else {
             self.flight.mark_syn_lost();
@@ -256,7 +256,7 @@ impl Socket {
     /// beginning (Linux `retrans_stamp`, which `tcp_connect` sets).
     fn late_from(&self, now: Nanos) -> Nanos {
         match self.recovery.first_retransmission {
-            _ if self.state == State::SynSent => self.flight.segments()[0].sent_at,
+            _ if self.lifetime.state() == State::SynSent => self.flight.segments()[0].sent_at,
             first if first > 0 && self.recovery.state >= CaState::Recovery => {
                 (u64::from(first - 1) * MILLISECOND).min(now)
             }

@@ -63,7 +63,7 @@ impl Socket {
         }
         if self.recovery.prior_ssthresh > 0 {
             let prior = self.recovery.prior_cwnd;
-            path.cwnd = self.congestion.undo(path, prior);
+            path.cwnd = self.controller.algorithm().undo(path, prior);
             path.ssthresh = path.ssthresh.max(self.recovery.prior_ssthresh);
             self.ecn.cwr_due = false;
         }

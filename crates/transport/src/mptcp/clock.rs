@@ -28,7 +28,11 @@ impl Connection {
                     }
                 }
                 Fired::Probe => {
-                    if self.subflows[subflow].socket.stuck(&self.shared) {
+                    if self.subflows[subflow]
+                        .socket
+                        .host
+                        .is_stuck(self.shared.config.limits.retries)
+                    {
                         self.lose_subflow(subflow, CloseReason::TimedOut);
                     } else {
                         self.send.push_head();

@@ -112,7 +112,7 @@ impl Connection {
             {
                 continue;
             }
-            let heard_at = self.subflows[subflow].socket.heard_at();
+            let heard_at = self.subflows[subflow].socket.silence.heard_in();
             let silence = &mut self.subflows[subflow].silence;
             if silence.periods == 0 {
                 *silence = Silence {
@@ -161,7 +161,7 @@ impl Connection {
         }
         for subflow in 0..self.subflows.len() {
             if self.paths[subflow].potentially_failed
-                && self.subflows[subflow].socket.heard_at()
+                && self.subflows[subflow].socket.silence.heard_in()
                     != self.subflows[subflow].silence.heard_at
             {
                 self.revive(subflow);

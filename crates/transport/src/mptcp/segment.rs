@@ -157,7 +157,7 @@ impl Connection {
     /// it (Linux `__sk_dst_check` in `__ip_queue_xmit`, `tcp_current_mss`). The bytes that are there to be sent may be more in a segment then.
     pub fn reroute(&mut self, subflow: usize, mtu: u32) {
         let ipv6 = self.subflows[subflow].tuple.local.is_ipv6();
-        self.subflows[subflow].socket.reroute(mtu, ipv6);
+        self.subflows[subflow].socket.mss.reroute(mtu, ipv6);
         (self.rerouted, self.tends_queues) = (true, true);
     }
 

@@ -163,6 +163,8 @@ pub(crate) struct Flight {
     last_small: u64,
     /// When data left last.
     data_left_at: Nanos,
+    /// Repetitions of the SYN or SYN/ACK.
+    syn_repeats: u32,
 }
 
 impl Flight {
@@ -178,6 +180,7 @@ impl Flight {
             unrepaired: Unrepaired::default(),
             last_small: 0,
             data_left_at: 0,
+            syn_repeats: 0,
         }
     }
 
@@ -342,6 +345,11 @@ impl Flight {
         self.last_small = end;
     }
 
+    /// Repetitions of the SYN or SYN/ACK.
+    pub fn syn_repeats(&self) -> u32 {
+        self.syn_repeats
+    }
+
     /// The segment at `index` is sent again. Returns it as it leaves.
     pub fn repeat(&mut self, index: usize, now: Nanos) -> Sent {
         let sent = &mut self.segments[index];
@@ -351,6 +359,7 @@ impl Flight {
         }
         sent.set(Sent::EVER_RETRANSMITTED);
         sent.sent_at = now;
+        self.syn_repeats += u32::from(sent.has(Sent::SYN));
         *sent
     }
 

@@ -10,10 +10,6 @@ use super::{Socket, State};
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{MILLISECOND, Mib, Nanos};
 
-/// Answers to segments that do not fit leave at most this often, so that two ends do not answer each other for ever (RFC 5961 section 5,
-/// Linux net.ipv4.tcp_invalid_ratelimit).
-const BETWEEN_ANSWERS: Nanos = 500 * MILLISECOND;
-
 /// A SYN that is refused by an acknowledgement of an older connection goes again after this, once its reset is there (TCP_TIMEOUT_MIN).
 const SYN_AFTER_RESET: Nanos = 2 * MILLISECOND;
 
@@ -56,7 +52,7 @@ impl Socket {
             {
                 self.receiver.take_first_timestamp(value);
             }
-            if self.may_answer(cx.shared.now) {
+            if self.receiver.may_answer(cx.shared.now) {
                 self.retransmit(cx, 0);
                 self.arm_retransmission(cx.shared);
             }
@@ -69,7 +65,7 @@ impl Socket {
         }
         let ahead = self.receiver.ahead(segment);
         if self.older(segment) || !overlaps_window(cx.shared, ahead, segment.seq_len()) {
-            if !reset && self.may_answer(cx.shared.now) {
+            if !reset && self.receiver.may_answer(cx.shared.now) {
                 self.answer_half_open(cx);
             }
             return HalfOpen::Waits;
@@ -107,19 +103,10 @@ impl Socket {
     }
 
     fn challenge_half_open(&mut self, cx: &mut Context<impl Options>) {
-        if self.may_answer(cx.shared.now) {
+        if self.receiver.may_answer(cx.shared.now) {
             cx.shared.counters.increment(Mib::TcpExtTCPChallengeACK);
             self.answer_half_open(cx);
         }
-    }
-
-    /// Whether a segment that does not fit is answered; it then counts as answered.
-    fn may_answer(&mut self, now: Nanos) -> bool {
-        let may = now >= self.answer_after;
-        if may {
-            self.answer_after = now + BETWEEN_ANSWERS;
-        }
-        may
     }
 
     /// Whether a reset or a SYN in a synchronised state belongs to this connection; one that may not draws a challenge ACK, which a true
@@ -177,7 +164,7 @@ impl Socket {
 
     #[cold]
     fn challenge(&mut self, cx: &mut Context<impl Options>) {
-        if self.may_answer(cx.shared.now) {
+        if self.receiver.may_answer(cx.shared.now) {
             cx.shared.counters.increment(Mib::TcpExtTCPChallengeACK);
             self.send_ack(cx);
         }
@@ -195,7 +182,7 @@ impl Socket {
     /// and ports. The reset ends that one, and the SYN follows soon (RFC 9293 section 3.5.1, Linux `tcp_rcv_synsent_state_process`).
     pub(crate) fn on_foreign_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
         self.refuse(cx, segment);
-        if self.syn_repeats == 0 {
+        if self.flight.syn_repeats() == 0 {
             self.timers.no_later_than(cx.shared.now + SYN_AFTER_RESET);
         }
     }

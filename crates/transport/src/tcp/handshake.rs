@@ -23,11 +23,6 @@ impl Socket {
         self.publish(&mut cx.path);
     }
 
-    /// Announces another MSS than that of its MTU (Linux `tcp_advertise_mss`).
-    pub(crate) fn announce(&mut self, mss: u16) {
-        self.mss.announce(mss);
-    }
-
     /// Takes the peer's SYN and answers it.
     pub(crate) fn accept(
         &mut self,
@@ -68,8 +63,11 @@ impl Socket {
             .unwrap_or(536)
             .max(SMALLEST_MSS);
         self.mss.meet(peer_mss);
-        if self.search.is_some() {
-            self.begin_search(&cx.shared.config, cx.shared.now, peer_mss);
+        if self.mss.searches() {
+            let options = self.negotiated.fixed_options();
+            let answers = self.lifetime.state() == State::SynSent;
+            let config = &cx.shared.config;
+            (self.mss).begin_search(config, cx.shared.now, options, answers);
         }
         let end = u64::from(syn.window) + u64::from(self.lifetime.state() == State::SynSent);
         self.window.begin(end, syn.window.into());
@@ -90,7 +88,7 @@ impl Socket {
             segment.flags |= Flags::ACK;
             segment.ack = wrap(self.receiver.initial(), 1);
         }
-        segment.flags |= ecn::offer(self, answer, again.then_some(self.syn_repeats));
+        segment.flags |= ecn::offer(self, answer, again.then_some(self.flight.syn_repeats()));
         if self.negotiated.timestamps {
             segment.timestamps = Some((timestamp(cx.shared.now), self.receiver.timestamp()));
         }
@@ -162,7 +160,7 @@ impl Socket {
             send_memory::first_buffer(&mut cx.path, &cx.shared.config);
         }
         let syn = self.flight.establish();
-        if syn.is_none() && self.syn_repeats > cx.shared.config.profile.forgiven_syns() {
+        if syn.is_none() && self.flight.syn_repeats() > cx.shared.config.profile.forgiven_syns() {
             // RFC 5681 section 3.1: a lost SYN or SYN/ACK reduces the initial window.
             cx.path.cwnd = 1;
         }
@@ -181,8 +179,9 @@ impl Socket {
         self.recovery = Recovery::default();
         self.timers.stop_retransmission();
         self.start_keepalive(cx.shared);
-        if self.search.is_some() {
-            self.open_search(&cx.shared.config, cx.shared.now);
+        if self.mss.searches() {
+            let options = self.negotiated.fixed_options();
+            (self.mss).open_search(&cx.shared.config, cx.shared.now, options);
         }
         ecn::settle(self);
         self.publish(&mut cx.path);

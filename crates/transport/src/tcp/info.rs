@@ -56,7 +56,7 @@ impl Socket {
         Info {
             state: self.recovery.state,
             retransmits: self.recovery.timeouts,
-            probes: self.keepalive.sent(),
+            probes: self.silence.probes(),
             backoff: self.recovery.backoff,
             unacked: self.flight.packets(),
             sacked: self.flight.sacked(),

@@ -36,6 +36,11 @@ impl State {
         !matches!(self, Self::Closed | Self::SynSent | Self::SynReceived)
     }
 
+    /// Whether the peer's SYN has come.
+    pub(crate) fn has_peer(self) -> bool {
+        !matches!(self, Self::Closed | Self::SynSent)
+    }
+
     /// Whether the peer may still send data.
     pub fn receives(self) -> bool {
         matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)

@@ -34,9 +34,8 @@ use polypath_wire::tcp::{Flags, Payload, Segment};
 
 use crate::congestion::CongestionControl;
 use crate::linux::send_memory;
-use crate::linux::small_queue::HostQueue;
+use crate::path::Path;
 use crate::path::rtt::RttEstimator;
-use crate::path::{MtuDiscovery, Path};
 use crate::settings::{Config, WindowReduction};
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{Codepoint, MILLISECOND, Mib, NEVER, Nanos, Purpose};
@@ -46,8 +45,9 @@ use ecn::Ecn;
 use flight::Flight;
 pub(crate) use group::Front;
 pub(crate) use half_open::HalfOpen;
+use host_queue::HostLink;
 pub use info::{Info, Sequence};
-use keepalive::Probes;
+use keepalive::Silence;
 use lifetime::Lifetime;
 pub use lifetime::State;
 use mss::Mss;
@@ -56,7 +56,8 @@ pub(crate) use mtu_probing::Advice;
 use peer_window::PeerWindow;
 pub(crate) use receiver::{Arrived, Receiver};
 pub(crate) use recovery::probes_tail;
-use recovery::{Rack, Recovery, Refused};
+use recovery::{Rack, Recovery};
+pub(crate) use send_queue::Reckoning;
 use send_queue::SendQueue;
 use sender::TIME_WAIT;
 pub(crate) use sender::{Chunk, Kind, Push};
@@ -79,22 +80,18 @@ pub(crate) struct Negotiated {
 }
 
 impl Negotiated {
+    /// Bytes of options that every segment has.
+    #[inline(always)]
+    fn fixed_options(&self) -> u32 {
+        if self.timestamps { TIMESTAMP_OPTION } else { 0 }
+    }
+
     /// The timestamp of a segment, where both ends use them.
     #[inline(always)]
     fn timestamp_of(&self, segment: &Segment) -> Option<u32> {
         let (value, _) = segment.timestamps.filter(|_| self.timestamps)?;
         Some(value)
     }
-}
-
-/// What is asked for beside what every socket tells its path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reckoning {
-    Nothing,
-    /// The rate at which segments leave, by which they are grouped.
-    Rate,
-    /// And what its queue costs, by which a scheduler fills it.
-    RateAndMemory,
 }
 
 pub use crate::path::Totals;
@@ -104,32 +101,19 @@ pub struct Socket {
     pub(crate) negotiated: Negotiated,
     pub(crate) totals: Totals,
 
-    mss: Mss,
+    pub(crate) mss: Mss,
 
     pub(crate) queue: SendQueue,
     pub(crate) flight: Flight,
     window: PeerWindow,
-    /// Repetitions of the SYN or SYN/ACK.
-    syn_repeats: u32,
-    /// What a queue of the own host holds, where it keeps packets on the socket's account.
-    host_queue: Option<Box<HostQueue>>,
-    /// What a scheduler may fill of a queue that is not kept so, at most.
-    largest_queue: u64,
-    refused: Refused,
-    /// When the peer last acknowledged anything.
-    heard_at: Nanos,
-    keepalive: Probes,
-    /// Before this, segments that do not fit go unanswered.
-    answer_after: Nanos,
+    pub(crate) host: HostLink,
+    pub(crate) silence: Silence,
     recovery: Recovery,
     window_reduction: WindowReduction,
     reduces_flight: bool,
     rack: Rack,
     pub(crate) rtt: RttEstimator,
     pub(crate) controller: Controller,
-    reckoning: Reckoning,
-    /// The search for the path's MTU, where it is asked for, or what the path takes where its route was replaced.
-    search: Option<Box<MtuDiscovery>>,
     ecn: Ecn,
 
     pub(crate) receiver: Receiver,
@@ -196,9 +180,12 @@ impl Socket {
         let low_latency = congestion.low_latency();
         let upstream = config.multipath && config.profile.buffers_by_subflow();
         let limits = config.send_buffer;
+        let largest = if upstream {
+            0
+        } else {
+            limits.maximum.max(limits.default)
+        };
         Self {
-            reckoning,
-            search: None,
             lifetime: Lifetime::new(),
             negotiated: Negotiated {
                 sack: config.sack,
@@ -211,20 +198,11 @@ impl Socket {
             },
             totals: Totals::default(),
             mss: Mss::new(announced),
-            queue: SendQueue::new(upstream),
+            queue: SendQueue::new(upstream, largest, reckoning),
             flight: Flight::new(iss),
             window: PeerWindow::default(),
-            syn_repeats: 0,
-            host_queue: None,
-            largest_queue: if upstream {
-                0
-            } else {
-                limits.maximum.max(limits.default)
-            },
-            refused: Refused::default(),
-            heard_at: 0,
-            keepalive: Probes::default(),
-            answer_after: 0,
+            host: HostLink::default(),
+            silence: Silence::default(),
             recovery: Recovery::default(),
             window_reduction: config.recovery,
             reduces_flight: config.profile.reduces_flight(),
@@ -239,7 +217,7 @@ impl Socket {
 
     /// Payload of a segment that has no options but those of TCP itself (`mss_cache`).
     pub(super) fn plain_mss(&self) -> u32 {
-        u32::from(self.mss.usable()) - self.fixed_options()
+        u32::from(self.mss.usable()) - self.negotiated.fixed_options()
     }
 
     /// Whether the segment may belong to this connection in its present state, and what to do with one that may not (RFC 9293
@@ -463,7 +441,7 @@ impl Socket {
         self.lifetime.end();
         self.flight.clear();
         self.queue.clear();
-        self.refused = Refused::default();
+        self.host.resume();
         self.recovery = Recovery::default();
         self.timers = Timers::default();
         self.receiver.stop();
@@ -481,7 +459,7 @@ impl Socket {
         path.min_rtt = self.rtt.min();
         path.acked = self.flight.una().saturating_sub(1);
         path.state = self.recovery.state;
-        if self.reckoning != Reckoning::Nothing {
+        if self.queue.reckons() {
             self.publish_reckoning(path);
         }
     }
@@ -491,28 +469,17 @@ impl Socket {
     pub(crate) fn publish_sent(&self, path: &mut Path) {
         path.in_flight = self.flight.in_flight();
         path.queued = self.queue.bytes();
-        if self.reckoning != Reckoning::Nothing {
+        if self.queue.reckons() {
             self.publish_reckoning(path);
         }
     }
 
-    /// How fast the queue drains and what it costs, in Linux's reckoning.
     fn publish_reckoning(&self, path: &mut Path) {
         if !self.controller.paces() {
-            path.pacing_rate =
-                send_memory::pacing_rate(path, self.plain_mss(), self.flight.packets().into());
+            let packets = self.flight.packets().into();
+            path.pacing_rate = send_memory::pacing_rate(path, self.plain_mss(), packets);
         }
-        if self.reckoning == Reckoning::Rate {
-            return;
-        }
-        path.memory = match self.queue.buffers() {
-            Some(buffers) => buffers.memory(),
-            None => {
-                let wanted = send_memory::buffer_for(path, path.cwnd).min(self.largest_queue);
-                path.buffer = path.buffer.max(wanted);
-                send_memory::charged(path, self.flight.bytes(), self.queue.bytes())
-            }
-        };
+        self.queue.publish_memory(path, &self.flight);
     }
 
     /// After everything that could leave has left: `dry` when the application has less than a segment more.
@@ -524,16 +491,6 @@ impl Socket {
     /// When the transmission timer fires, if it runs.
     pub(crate) fn transmission_timer(&self) -> Option<Nanos> {
         (self.timers.transmission != NEVER).then_some(self.timers.transmission)
-    }
-
-    /// A segment of the peer is being taken.
-    pub(crate) fn hears(&self, shared: &Shared) -> bool {
-        self.heard_at == shared.now
-    }
-
-    /// When the peer was last heard of, to the millisecond (Linux `rcv_tstamp`).
-    pub(crate) fn heard_at(&self) -> Nanos {
-        self.heard_at / MILLISECOND * MILLISECOND
     }
 
     /// Bytes that wait at subflow level because something before them is missing.

@@ -23,7 +23,7 @@ impl Socket {
         let mss = announced_mss(mtu.max(least), ipv6);
         let less = mss < self.mss.agreed();
         if less {
-            self.take_mss(path, mss);
+            self.mss.take(path, mss, self.lifetime.state().has_peer());
         }
         less
     }
@@ -160,7 +160,7 @@ impl Socket {
     /// What is sent again is no longer than a segment may be now: the path takes less, or the options take more, than when it left, or it
     /// was a probe (`__tcp_retransmit_skb`).
     pub(super) fn cut_repeated(&mut self, cx: &Context<impl Options>, index: usize) {
-        let options = self.fixed_options() + cx.options.data_len();
+        let options = self.negotiated.fixed_options() + cx.options.data_len();
         let longest = u32::from(self.mss.usable()).saturating_sub(options).max(1);
         if self.flight.segments()[index].len > longest {
             self.flight.cut_at(index, longest);

@@ -10,10 +10,14 @@ use crate::seq::{unwrap, wrap};
 use crate::settings::Config;
 use crate::stream;
 use crate::tcp::context::{Context, Options, Shared};
-use crate::{Mib, NEVER, Nanos};
+use crate::{MILLISECOND, Mib, NEVER, Nanos};
 
 /// Ranges that a receiver expects to have at a time; about others it tells at once (Linux `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_RANGES: usize = 2;
+
+/// Answers to segments that do not fit leave at most this often, so that two ends do not answer each other for ever (RFC 5961 section 5,
+/// Linux net.ipv4.tcp_invalid_ratelimit).
+const BETWEEN_ANSWERS: Nanos = 500 * MILLISECOND;
 
 /// Option bytes of one SACK block, aligned (RFC 2018 section 3).
 const ONE_BLOCK: u32 = 12;
@@ -57,6 +61,8 @@ pub(crate) struct Receiver {
     ack: AckPolicy,
     /// Payload that came, each byte once.
     bytes: u64,
+    /// Before this, segments that do not fit go unanswered.
+    answer_after: Nanos,
 }
 
 impl Receiver {
@@ -73,6 +79,7 @@ impl Receiver {
             }),
             ack: AckPolicy::default(),
             bytes: 0,
+            answer_after: 0,
         }
     }
 
@@ -483,6 +490,15 @@ impl Receiver {
             self.ack.by_reader();
         }
         owes
+    }
+
+    /// Whether a segment that does not fit is answered; it then counts as answered.
+    pub fn may_answer(&mut self, now: Nanos) -> bool {
+        let may = now >= self.answer_after;
+        if may {
+            self.answer_after = now + BETWEEN_ANSWERS;
+        }
+        may
     }
 
     /// Asks for an ACK at the end of this event.

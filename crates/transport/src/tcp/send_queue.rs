@@ -2,8 +2,21 @@
 
 use std::collections::VecDeque;
 
+use super::flight::Flight;
 use super::sender::{Chunk, Kind, Push};
+use crate::linux::send_memory;
 use crate::linux::write_queue::WriteQueue;
+use crate::path::Path;
+
+/// What is asked for beside what every socket tells its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reckoning {
+    Nothing,
+    /// The rate at which segments leave, by which they are grouped.
+    Rate,
+    /// And what its queue costs, by which a scheduler fills it.
+    RateAndMemory,
+}
 
 /// Chunks in the order in which they leave.
 pub(crate) struct SendQueue {
@@ -11,16 +24,43 @@ pub(crate) struct SendQueue {
     bytes: u64,
     /// What waits and is in flight of a subflow, as upstream Linux keeps it.
     buffers: Option<Box<WriteQueue>>,
+    reckoning: Reckoning,
+    /// What a scheduler may fill of a queue without such buffers, at most.
+    largest: u64,
 }
 
 impl SendQueue {
     /// `buffered`: chunks lie in buffers as upstream Linux keeps them.
-    pub fn new(buffered: bool) -> Self {
+    pub fn new(buffered: bool, largest: u64, reckoning: Reckoning) -> Self {
         Self {
             chunks: VecDeque::new(),
             bytes: 0,
             buffers: buffered.then(Box::default),
+            reckoning,
+            largest,
         }
+    }
+
+    /// Whether more is asked for than every socket tells its path.
+    #[inline(always)]
+    pub fn reckons(&self) -> bool {
+        self.reckoning != Reckoning::Nothing
+    }
+
+    /// Tells what the queue costs, in Linux's reckoning, where that is asked for.
+    #[inline]
+    pub fn publish_memory(&self, path: &mut Path, flight: &Flight) {
+        if self.reckoning != Reckoning::RateAndMemory {
+            return;
+        }
+        path.memory = match &self.buffers {
+            Some(buffers) => buffers.memory(),
+            None => {
+                let wanted = send_memory::buffer_for(path, path.cwnd).min(self.largest);
+                path.buffer = path.buffer.max(wanted);
+                send_memory::charged(path, flight.bytes(), self.bytes)
+            }
+        };
     }
 
     #[inline(always)]

@@ -121,7 +121,7 @@ impl Socket {
             buffers.push_new();
             if !cx.options.maps_data() {
                 self.queue.drop_buffers();
-            } else if self.searches() && !self.probe_unsent(cx) {
+            } else if self.mss.searches() && !self.probe_unsent(cx) {
                 return;
             }
         }
@@ -247,11 +247,7 @@ impl Socket {
 
     #[inline(always)]
     fn emit_data_inline(&mut self, cx: &mut Context<impl Options>, sent: &Sent) {
-        if let Some(queue) = &mut self.host_queue
-            && sent.len > 0
-        {
-            queue.push(sent.len);
-        }
+        self.host.push(sent.len);
         let purpose = match sent.len {
             0 => Purpose::Control,
             _ if sent.retransmitted() => Purpose::Retransmission,
@@ -314,7 +310,7 @@ impl Socket {
         push: Push,
     ) {
         let now = cx.shared.now;
-        if self.searches() {
+        if self.mss.searches() {
             self.cancel_probe(cx);
         }
         self.cut_repeated(cx, index);
@@ -326,7 +322,6 @@ impl Socket {
         self.recovery.count_retransmitted(now);
         cx.shared.counters.increment(Mib::TcpRetransSegs);
         if copy.has(Sent::SYN) {
-            self.syn_repeats += 1;
             return self.send_syn(cx, true);
         }
         if alone && copy.len > 0 {

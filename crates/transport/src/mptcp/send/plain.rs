@@ -127,7 +127,7 @@ impl Connection {
     /// Sends what waits, or one buffer of it (`tcp_write_xmit`).
     pub(super) fn transmit(&mut self, one: bool) {
         self.with(ME, |socket, cx| socket.send_unsent(cx));
-        if !one && self.subflows[ME].socket.searches() && !self.probe_path() {
+        if !one && self.subflows[ME].socket.mss.searches() && !self.probe_path() {
             return;
         }
         while let Some(group) = self.next_group(one) {
@@ -358,7 +358,7 @@ impl Connection {
 
     pub(super) fn push_plain(&mut self) {
         self.with(ME, |socket, cx| socket.send_unsent(cx));
-        if self.subflows[ME].socket.searches() && !self.probe_path() {
+        if self.subflows[ME].socket.mss.searches() && !self.probe_path() {
             return;
         }
         let (mut left, mut several) = (0, false);

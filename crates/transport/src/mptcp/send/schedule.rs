@@ -213,7 +213,7 @@ impl Connection {
     /// A subflow's corked rest, or what the host's queue refused, has waited long enough.
     pub(in crate::mptcp) fn uncork(&mut self, subflow: usize) {
         self.shared.uncorked = true;
-        if self.paths[subflow].queued > 0 || self.subflows[subflow].socket.held_back() {
+        if self.paths[subflow].queued > 0 || self.subflows[subflow].socket.host.waits() {
             self.with(subflow, |socket, cx| socket.send_unsent(cx));
         } else {
             self.push_data();
@@ -264,15 +264,20 @@ impl Connection {
     /// What waits in the subflows' own queues leaves as far as their windows admit, even if the stream needs it no more.
     fn flush_queues(&mut self) {
         let upstream = self.send.fragments.is_some();
-        let one_heard = upstream && self.sockets().any(|socket| socket.hears(&self.shared));
+        let one_heard = upstream
+            && self
+                .sockets()
+                .any(|socket| socket.silence.heard_at() == self.shared.now);
         for subflow in 0..self.subflows.len() {
             let socket = &mut self.subflows[subflow].socket;
-            let resumes = socket.held_back();
+            let resumes = socket.host.waits();
             if resumes && !socket.resumes(&self.shared) {
                 continue;
             }
             // A segment lets its own subflow send, and those that it brought data for.
-            let concerned = !one_heard || socket.hears(&self.shared) || socket.queue.has_new_data();
+            let concerned = !one_heard
+                || socket.silence.heard_at() == self.shared.now
+                || socket.queue.has_new_data();
             let wants = self.paths[subflow].queued > 0 || self.shared.writer_waits;
             if resumes || (concerned && wants) {
                 self.with(subflow, |socket, cx| socket.send_unsent(cx));

@@ -17,15 +17,6 @@ use crate::{EventKind, MILLISECOND, Mib, Nanos};
 const FIRST_PROBE: Nanos = 200 * MILLISECOND;
 const PROBE_INTERVAL: Nanos = 500 * MILLISECOND;
 
-/// What the host's queue refused.
-#[derive(Debug, Default)]
-pub(in crate::tcp) struct Refused {
-    /// Something of it waits for the next acknowledgement or timer.
-    waits: bool,
-    /// Times in a row that it was refused while nothing was in flight.
-    probes: u32,
-}
-
 impl Recovery {
     /// What was counted as sent was not.
     fn uncount_sent(&mut self, segments: u32) {
@@ -64,24 +55,14 @@ impl Socket {
         self.flight.has_sent(segment)
     }
 
-    /// What the host's queue refused has to wait for the peer to be heard again.
-    pub(crate) fn held_back(&self) -> bool {
-        self.refused.waits
-    }
-
     /// Whether the peer is heard: what has waited for it may leave.
     #[cold]
     pub(crate) fn resumes(&mut self, shared: &Shared) -> bool {
-        let resumes = self.hears(shared);
+        let resumes = self.silence.heard_at() == shared.now;
         if resumes {
-            self.refused = Refused::default();
+            self.host.resume();
         }
         resumes
-    }
-
-    /// The host's queue has refused it as often as a peer may be silent.
-    pub(crate) fn stuck(&self, shared: &Shared) -> bool {
-        self.refused.probes > shared.config.limits.retries
     }
 
     /// The segments from `index` on were not sent.
@@ -102,16 +83,15 @@ impl Socket {
         }
         self.rack.take_back(from);
         self.controller.take_back(from);
-        self.refused.waits = true;
+        self.host.refuse();
         if self.recovery.probe_end.is_some_and(|end| end > from) {
             self.recovery.probe_end = None;
         }
         if self.flight.is_empty() {
-            let wait = match self.refused.probes {
+            let wait = match self.host.count_refusal() {
                 0 => self.retransmission_timeout(shared).max(FIRST_PROBE),
                 _ => PROBE_INTERVAL,
             };
-            self.refused.probes += 1;
             self.timers.set(Pending::Probe, shared.now + wait);
         }
     }

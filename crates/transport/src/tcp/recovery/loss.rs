@@ -32,7 +32,7 @@ impl Socket {
         self.set_state(&mut cx.path, CaState::Loss);
         self.ecn.cwr_due = self.negotiated.ecn;
         (self.recovery.end, self.recovery.recover) = (self.flight.next(), self.flight.next());
-        self.recovery.frto = self.negotiated.sack && (fresh || repeated) && !self.probes();
+        self.recovery.frto = self.negotiated.sack && (fresh || repeated) && !self.mss.probes();
         self.recovery.new_first = false;
     }
 

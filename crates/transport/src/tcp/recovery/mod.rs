@@ -14,14 +14,13 @@ use std::ops::Range;
 
 use polypath_wire::tcp::{Flags, Segment};
 
-pub(super) use local_drop::Refused;
 pub(super) use rack::Rack;
 
+use super::Socket;
 use super::cork;
 use super::ecn;
 use super::sender::Push;
 use super::timer::Pending;
-use super::{Reckoning, Socket};
 use crate::congestion::Ack;
 use crate::linux::send_memory;
 use crate::linux::write_queue::WriteQueue;
@@ -197,7 +196,7 @@ impl Socket {
     /// Processes the acknowledgement of `segment`, which is acceptable.
     #[inline(always)]
     pub(crate) fn on_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
-        self.heard_at = cx.shared.now;
+        self.silence.end(cx.shared.now);
         if self.says_nothing_new(segment) {
             // Header prediction passes over `tcp_ack` where there are timestamps at most.
             if self.tries_again() && segment.dss.is_some() {
@@ -254,7 +253,7 @@ impl Socket {
         }
         if ack > before {
             self.take_cumulative(cx.shared, ack, highest_sacked, mss, &mut delivery);
-            if self.searches() {
+            if self.mss.searches() {
                 self.settle_probe(cx);
             }
             self.recovery.timeouts = 0;
@@ -390,9 +389,8 @@ impl Socket {
         if delivery.packets > 0 {
             self.controller.algorithm().on_sample(&mut cx.path, &ack);
         }
-        let mut published = self.reckoning == Reckoning::Nothing
-            && !self.controller.paces()
-            && self.recovery.probe_end.is_none();
+        let mut published =
+            !self.queue.reckons() && !self.controller.paces() && self.recovery.probe_end.is_none();
         if self.recovery.probe_end.is_some() {
             self.judge_probe(cx, delivery);
         }
@@ -554,7 +552,7 @@ impl Socket {
         }
         self.identify_losses(cx.shared, delivery);
         if self.flight.lost() > 0 {
-            if !self.searches() || !self.fail_probe(cx) {
+            if !self.mss.searches() || !self.fail_probe(cx) {
                 self.enter_recovery(cx, delivery);
             }
         } else {

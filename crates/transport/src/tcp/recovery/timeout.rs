@@ -56,7 +56,7 @@ impl Socket {
             .front()
             .map_or(shared.now, |oldest| oldest.sent_at);
         if !shared.config.profile.times_oldest_segment() {
-            begun = begun.max(self.heard_at);
+            begun = begun.max(self.silence.heard_at());
         }
         match (begun + rto).saturating_sub(shared.now) {
             0 => NEVER,
@@ -212,7 +212,7 @@ impl Socket {
             _ => self.recovery.first_timeout + timeout,
         };
         let too_long = self.recovery.timeouts > 0 && cx.shared.now >= gives_up_at;
-        if self.window.is_closed() && self.heard_at >= self.flight.segments()[0].sent_at {
+        if self.window.is_closed() && self.silence.heard_at() >= self.flight.segments()[0].sent_at {
             // It took the window back: what is sent again is a probe that it answers (RFC 9293 section 3.8.6.1, Linux `tcp_retransmit_timer`).
             self.recovery.timeouts = self.recovery.timeouts.min(1);
         }
@@ -220,7 +220,8 @@ impl Socket {
             cx.shared.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
             return false;
         }
-        if self.searches() && self.recovery.timeouts > 0 && self.lifetime.state().synchronised() {
+        if self.mss.searches() && self.recovery.timeouts > 0 && self.lifetime.state().synchronised()
+        {
             self.suspect_black_hole(cx, self.recovery.first_timeout);
         }
         cx.shared.counters.increment(Mib::TcpExtTCPTimeouts);

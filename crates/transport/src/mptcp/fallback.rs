@@ -37,7 +37,7 @@ impl Connection {
         if self.subflows[subflow].join.is_some() || socket.state() != State::SynSent {
             return;
         }
-        let due = socket.timeouts() == self.shared.config.capable_repetitions();
+        let due = socket.recovery.timeouts() == self.shared.config.capable_repetitions();
         self.session.withheld = due && self.session.multipath.is_some();
         if self.session.withheld {
             self.shared

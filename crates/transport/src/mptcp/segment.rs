@@ -76,7 +76,8 @@ impl Connection {
             self.on_synchronised(subflow, segment, arrival);
         }
         let socket = &self.subflows[subflow].socket;
-        if (socket.repairs() || socket.wants_new_first()) && socket.state().synchronised() {
+        if (socket.repairs() || socket.recovery.wants_new_first()) && socket.state().synchronised()
+        {
             self.send_lost(subflow);
         }
         self.push_inline();
@@ -163,9 +164,10 @@ impl Connection {
 
     /// Sends again what is lost, after new data where F-RTO wants that and there is some.
     fn send_lost(&mut self, subflow: usize) {
-        if self.subflows[subflow].socket.wants_new_first() {
+        if self.subflows[subflow].socket.recovery.wants_new_first() {
             self.push();
-            if self.subflows[subflow].socket.sent_new() {
+            let socket = &mut self.subflows[subflow].socket;
+            if socket.recovery.sent_new(&socket.flight) {
                 return;
             }
         }

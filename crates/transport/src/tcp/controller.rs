@@ -3,7 +3,7 @@
 use super::flight::{Flight, Sent};
 use super::window_usage::WindowUsage;
 use crate::congestion::{self, Ack, CongestionControl};
-use crate::path::{Acknowledged, DeliveryRate, Member, Pacer, Path};
+use crate::path::{Acknowledged, DeliveryRate, INFINITE_SSTHRESH, Member, Pacer, Path};
 use crate::{NEVER, Nanos};
 
 /// Delivery rate and pacing of one socket.
@@ -152,6 +152,17 @@ impl Controller {
     pub fn limited_by_application(&self) -> bool {
         let paced = self.paced.as_ref();
         paced.is_some_and(|paced| paced.rate.limited_by_application())
+    }
+
+    /// A reduction is over (Linux `tcp_end_cwnd_reduction`).
+    pub fn end_reduction(&mut self, path: &mut Member, undone: bool) {
+        if self.paces() {
+            return;
+        }
+        if !undone && path.ssthresh < INFINITE_SSTHRESH {
+            path.cwnd = path.ssthresh;
+        }
+        self.algorithm.on_reduced(path);
     }
 
     /// When pacing lets the next burst go.

@@ -2,7 +2,6 @@
 
 use polypath_wire::tcp::{Flags, Segment};
 
-use super::recovery::Recovery;
 use super::{SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION, age, ecn, timestamp};
 use crate::Codepoint;
 use crate::Mib;
@@ -176,7 +175,7 @@ impl Socket {
             }
             None => self.rtt.begin_unsampled(),
         }
-        self.recovery = Recovery::default();
+        self.recovery.reset();
         self.timers.stop_retransmission();
         self.start_keepalive(cx.shared);
         if self.mss.searches() {

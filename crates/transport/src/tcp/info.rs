@@ -54,10 +54,10 @@ impl Socket {
 
     pub fn info(&self, config: &crate::Config) -> Info {
         Info {
-            state: self.recovery.state,
-            retransmits: self.recovery.timeouts,
+            state: self.recovery.state(),
+            retransmits: self.recovery.timeouts(),
             probes: self.silence.probes(),
-            backoff: self.recovery.backoff,
+            backoff: self.recovery.backoff(),
             unacked: self.flight.packets(),
             sacked: self.flight.sacked(),
             lost: self.flight.lost(),
@@ -65,7 +65,7 @@ impl Socket {
             send_mss: self.plain_mss(),
             receive_mss: self.receiver.window().map_or(0, |it| it.segment),
             announced_mss: self.mss.announced().into(),
-            reordering: self.rack.degree() as u32,
+            reordering: self.recovery.reordering_degree() as u32,
             rto: self.rtt.rto(config),
             last_received: self.receiver.last_received(),
         }

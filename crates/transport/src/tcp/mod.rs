@@ -36,7 +36,7 @@ use crate::congestion::CongestionControl;
 use crate::linux::send_memory;
 use crate::path::Path;
 use crate::path::rtt::RttEstimator;
-use crate::settings::{Config, WindowReduction};
+use crate::settings::Config;
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{Codepoint, MILLISECOND, Mib, NEVER, Nanos, Purpose};
 
@@ -55,8 +55,8 @@ pub(crate) use mss::most_of_window;
 pub(crate) use mtu_probing::Advice;
 use peer_window::PeerWindow;
 pub(crate) use receiver::{Arrived, Receiver};
+use recovery::Recovery;
 pub(crate) use recovery::probes_tail;
-use recovery::{Rack, Recovery};
 pub(crate) use send_queue::Reckoning;
 use send_queue::SendQueue;
 use sender::TIME_WAIT;
@@ -108,10 +108,7 @@ pub struct Socket {
     window: PeerWindow,
     pub(crate) host: HostLink,
     pub(crate) silence: Silence,
-    recovery: Recovery,
-    window_reduction: WindowReduction,
-    reduces_flight: bool,
-    rack: Rack,
+    pub(crate) recovery: Recovery,
     pub(crate) rtt: RttEstimator,
     pub(crate) controller: Controller,
     ecn: Ecn,
@@ -203,10 +200,7 @@ impl Socket {
             window: PeerWindow::default(),
             host: HostLink::default(),
             silence: Silence::default(),
-            recovery: Recovery::default(),
-            window_reduction: config.recovery,
-            reduces_flight: config.profile.reduces_flight(),
-            rack: Rack::default(),
+            recovery: Recovery::new(config),
             rtt: RttEstimator::default(),
             controller: Controller::new(congestion),
             ecn: Ecn::new(config.accurate_ecn || low_latency),
@@ -442,7 +436,7 @@ impl Socket {
         self.flight.clear();
         self.queue.clear();
         self.host.resume();
-        self.recovery = Recovery::default();
+        self.recovery.reset();
         self.timers = Timers::default();
         self.receiver.stop();
         path.established = false;
@@ -458,7 +452,7 @@ impl Socket {
         path.rttvar = self.rtt.deviation();
         path.min_rtt = self.rtt.min();
         path.acked = self.flight.una().saturating_sub(1);
-        path.state = self.recovery.state;
+        path.state = self.recovery.state();
         if self.queue.reckons() {
             self.publish_reckoning(path);
         }

@@ -95,9 +95,9 @@ impl Socket {
         let options = self.negotiated.fixed_options();
         let more = cx.options.data_len();
         let in_flight = self.flight.in_flight();
-        let several = (self.rack.degree() + 1) * u64::from(self.plain_mss());
+        let several = (self.recovery.reordering_degree() + 1) * u64::from(self.plain_mss());
         let disturbed = self.receiver.has_sack();
-        if self.recovery.state != CaState::Open
+        if self.recovery.state() != CaState::Open
             || cx.path.cwnd < LEAST_WINDOW
             || disturbed
             || self.controller.blocked()
@@ -178,7 +178,7 @@ impl Socket {
         path.cwnd = ((bytes / u64::from(mtu)) as u32).max(1);
         path.cwnd_count = 0;
         if path.ssthresh != INFINITE_SSTHRESH
-            && !matches!(self.recovery.state, CaState::Cwr | CaState::Recovery)
+            && !matches!(self.recovery.state(), CaState::Cwr | CaState::Recovery)
         {
             path.ssthresh = path.ssthresh.max(path.cwnd * 3 / 4);
         }
@@ -195,7 +195,7 @@ impl Socket {
     #[cold]
     pub(super) fn fail_probe(&mut self, cx: &mut Context<impl Options>) -> bool {
         let una = self.flight.una();
-        let calm = self.recovery.state < CaState::Cwr;
+        let calm = self.recovery.state() < CaState::Cwr;
         let search = self.mss.search().filter(|_| calm);
         if !search.is_some_and(|search| search.on_lost(una)) {
             return false;

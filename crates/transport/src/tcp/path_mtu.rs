@@ -164,7 +164,7 @@ impl Socket {
         let longest = u32::from(self.mss.usable()).saturating_sub(options).max(1);
         if self.flight.segments()[index].len > longest {
             self.flight.cut_at(index, longest);
-            self.rack.recount(&self.flight);
+            self.recovery.recount(&self.flight);
         }
     }
 
@@ -173,12 +173,12 @@ impl Socket {
         if !self.negotiated.sack {
             self.flight.limit_duplicates();
         }
-        let reducing = matches!(self.recovery.state, CaState::Cwr | CaState::Recovery);
-        if self.recovery.state != CaState::Loss {
+        let reducing = matches!(self.recovery.state(), CaState::Cwr | CaState::Recovery);
+        if self.recovery.state() != CaState::Loss {
             if !reducing && path.ssthresh != INFINITE_SSTHRESH {
                 path.ssthresh = path.ssthresh.max(path.cwnd * 3 / 4);
             }
-            self.begin_loss_without_congestion(path);
+            (self.recovery).begin_loss_without_congestion(path, &self.flight, &mut self.controller);
         }
     }
 }

@@ -328,7 +328,7 @@ impl Socket {
             self.tell_of_restart(cx, false);
         }
         if self.negotiated.sack {
-            self.rack.note_repeated(&self.flight, now, copy.seq);
+            self.recovery.note_repeated(&self.flight, now, copy.seq);
         }
         self.controller.note_sent(now, &copy, &self.flight);
         self.totals.retransmitted += u64::from(copy.len);
@@ -347,7 +347,7 @@ impl Socket {
 
     /// It closes, and what is left in flight has timed out. To a multipath connection whose stream is over, that is no reason to be open.
     pub(crate) fn lingers(&self) -> bool {
-        self.lifetime.closing() && self.recovery.timeouts > 0
+        self.lifetime.closing() && self.recovery.timeouts() > 0
     }
 
     pub(super) fn send_fin(&mut self, cx: &mut Context<impl Options>) {

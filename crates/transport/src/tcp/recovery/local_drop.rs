@@ -3,7 +3,6 @@
 
 use polypath_wire::tcp::Segment;
 
-use super::Recovery;
 use crate::path::CaState;
 use crate::tcp::context::{Context, Options, Shared};
 use crate::tcp::flight::Sent;
@@ -16,15 +15,6 @@ use crate::{EventKind, MILLISECOND, Mib, Nanos};
 /// (TCP_RESOURCE_PROBE_INTERVAL).
 const FIRST_PROBE: Nanos = 200 * MILLISECOND;
 const PROBE_INTERVAL: Nanos = 500 * MILLISECOND;
-
-impl Recovery {
-    /// What was counted as sent was not.
-    fn uncount_sent(&mut self, segments: u32) {
-        if self.reducing() {
-            self.prr_out = self.prr_out.saturating_sub(segments);
-        }
-    }
-}
 
 impl Socket {
     /// The host's queue refused the segment that begins at `seq`; nothing that follows it has left.
@@ -42,7 +32,7 @@ impl Socket {
 
     /// The host's queue asks for a lower rate.
     pub(crate) fn on_local_congestion(&mut self, cx: &mut Context<impl Options>) {
-        self.recovery.undo_from = None;
+        self.recovery.undo.end();
         if self.recovery.state < CaState::Cwr {
             cx.shared.event(EventKind::LocalCongestion(cx.path.index));
             self.enter_reduction(&mut cx.path);
@@ -81,12 +71,10 @@ impl Socket {
         for sent in taken {
             self.put_back(shared, sent);
         }
-        self.rack.take_back(from);
+        self.recovery.rack.take_back(from);
         self.controller.take_back(from);
         self.host.refuse();
-        if self.recovery.probe_end.is_some_and(|end| end > from) {
-            self.recovery.probe_end = None;
-        }
+        self.recovery.probe.take_back(from);
         if self.flight.is_empty() {
             let wait = match self.host.count_refusal() {
                 0 => self.retransmission_timeout(shared).max(FIRST_PROBE),
@@ -136,8 +124,8 @@ impl Socket {
     fn take_back_repetition(&mut self, shared: &Shared, index: usize) {
         self.flight.take_back_repetition(index);
         self.recovery.uncount_sent(1);
-        self.recovery.probe_end = None;
-        if index == 0 && self.recovery.timeouts > 0 {
+        self.recovery.probe.end();
+        if index == 0 && self.recovery.timeouts() > 0 {
             // `tcp_retransmit_timer`
             self.timers.no_later_than(shared.now + PROBE_INTERVAL);
         }

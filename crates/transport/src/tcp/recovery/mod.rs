@@ -4,30 +4,36 @@
 mod local_drop;
 mod loss;
 mod rack;
+mod reduction;
 mod scoreboard;
 mod timeout;
 mod undo;
 
 pub(crate) use timeout::probes_tail;
 
+use rack::Rack;
+use reduction::Reduction;
+use timeout::{TailProbe, Timeouts};
+use undo::Undo;
+
 use std::ops::Range;
 
 use polypath_wire::tcp::{Flags, Segment};
 
-pub(super) use rack::Rack;
-
 use super::Socket;
+use super::controller::Controller;
 use super::cork;
 use super::ecn;
 use super::sender::Push;
-use super::timer::Pending;
+use super::timer::{Pending, Timers};
 use crate::congestion::Ack;
 use crate::linux::send_memory;
 use crate::linux::write_queue::WriteQueue;
 use crate::path::Member;
-use crate::path::{CaState, INFINITE_SSTHRESH, Path};
+use crate::path::rtt::RttEstimator;
+use crate::path::{CaState, Path};
 use crate::ranges::RangeSet;
-use crate::settings::{SlowStart, WindowReduction};
+use crate::settings::{Config, SlowStart};
 use crate::tcp::context::{Context, Options, Shared};
 use crate::tcp::flight::{Flight, Sent};
 use crate::{EventKind, Mib, Nanos};
@@ -35,10 +41,9 @@ use crate::{EventKind, Mib, Nanos};
 /// Duplicate ACKs, or SACKed packets without reordering seen, that mean loss (RFC 5681 section 3.2).
 const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// Loss recovery's state. Counts are packets.
-#[derive(Debug)]
-pub(in crate::tcp) struct Recovery {
-    pub state: CaState,
+/// Loss recovery: what the peer is known to have, what episode is under way, and how it ends.
+pub(crate) struct Recovery {
+    state: CaState,
     /// What the peer SACKed above the cumulative ACK, once it did.
     scoreboard: Option<Box<RangeSet>>,
     /// The episode ends when this is acknowledged (RFC 6675's RecoveryPoint).
@@ -46,79 +51,97 @@ pub(in crate::tcp) struct Recovery {
     /// Where the last one was to end. Without SACK, duplicates of what acknowledges no more than that begin none: they may be of what was sent
     /// again needlessly (RFC 6582 section 3.2, step 2).
     recover: u64,
-    /// Where undo may return to, while it may.
-    undo_from: Option<u64>,
-    /// Retransmissions of this episode not yet reported as duplicates; -1: none happened.
-    undo_count: i32,
-    /// DSACKs that there were.
-    duplicates: u64,
-    prior_cwnd: u32,
-    /// What PRR reduces in proportion: what was in flight (RFC 6937's RecoverFS), or the window.
-    reduced: u32,
-    /// 0: nothing is given back.
-    prior_ssthresh: u32,
-    /// PRR's delivered and sent counts since recovery began.
-    prr_delivered: u32,
-    prr_out: u32,
-    /// Timestamp of the episode's first retransmission; 0: none.
-    first_retransmission: u32,
+    rack: Rack,
+    undo: Undo,
+    reduction: Reduction,
     /// F-RTO judges the timeout (RFC 5682), and wants new data sent before what is lost.
     frto: bool,
     new_first: bool,
-    /// End of the flight that a tail loss probe was sent for.
-    probe_end: Option<u64>,
-    /// It repeats a segment, and is no new data.
-    probe_repeats: bool,
-    /// Timeouts in a row, and when what they are about was first sent again.
-    pub timeouts: u32,
-    first_timeout: Nanos,
-    pub backoff: u32,
+    probe: TailProbe,
+    timeouts: Timeouts,
 }
 
-impl Default for Recovery {
-    fn default() -> Self {
+impl Recovery {
+    pub fn new(config: &Config) -> Self {
         Self {
             state: CaState::Open,
             scoreboard: None,
             end: 0,
             recover: 0,
-            undo_from: None,
-            undo_count: -1,
-            duplicates: 0,
-            prior_cwnd: 0,
-            reduced: 0,
-            prior_ssthresh: 0,
-            prr_delivered: 0,
-            prr_out: 0,
-            first_retransmission: 0,
+            rack: Rack::default(),
+            undo: Undo::default(),
+            reduction: Reduction::new(config),
             frto: false,
             new_first: false,
-            probe_end: None,
-            probe_repeats: false,
-            timeouts: 0,
-            first_timeout: 0,
-            backoff: 0,
+            probe: TailProbe::default(),
+            timeouts: Timeouts::default(),
         }
     }
-}
 
-impl Recovery {
+    /// Nothing is to be recovered. What is known of the path's reordering stays.
+    pub fn reset(&mut self) {
+        self.state = CaState::Open;
+        self.scoreboard = None;
+        (self.end, self.recover) = (0, 0);
+        self.undo = Undo::default();
+        self.reduction.reset();
+        (self.frto, self.new_first) = (false, false);
+        self.probe = TailProbe::default();
+        self.timeouts = Timeouts::default();
+    }
+
+    #[inline(always)]
+    pub fn state(&self) -> CaState {
+        self.state
+    }
+
+    /// By how many packets others are known to overtake one (Linux `tp->reordering`).
+    pub fn reordering_degree(&self) -> u64 {
+        self.rack.degree()
+    }
+
+    /// Timeouts in a row.
+    pub fn timeouts(&self) -> u32 {
+        self.timeouts.in_row()
+    }
+
+    /// Doublings of the retransmission timeout.
+    pub fn backoff(&self) -> u32 {
+        self.timeouts.backoff()
+    }
+
+    #[inline(always)]
     fn reducing(&self) -> bool {
         matches!(self.state, CaState::Cwr | CaState::Recovery)
     }
 
+    #[inline(always)]
     pub fn count_sent(&mut self) {
         if self.reducing() {
-            self.prr_out += 1;
+            self.reduction.count_sent(1);
         }
     }
 
     pub fn count_retransmitted(&mut self, now: Nanos) {
         self.count_sent();
-        if self.first_retransmission == 0 {
-            self.first_retransmission = super::timestamp(now);
+        self.undo.count_retransmission(now);
+    }
+
+    /// What was counted as sent was not.
+    fn uncount_sent(&mut self, segments: u32) {
+        if self.reducing() {
+            self.reduction.uncount_sent(segments);
         }
-        self.undo_count = self.undo_count.max(0) + 1;
+    }
+
+    /// The segment that begins at `seq` is sent again; the peer tells what it has.
+    pub fn note_repeated(&mut self, flight: &Flight, now: Nanos, seq: u64) {
+        self.rack.note_repeated(flight, now, seq);
+    }
+
+    /// Segments in flight were cut.
+    pub fn recount(&mut self, flight: &Flight) {
+        self.rack.recount(flight);
     }
 
     pub fn sacked_ranges(&self) -> usize {
@@ -126,6 +149,7 @@ impl Recovery {
     }
 
     /// The end of the last of them; 0 where there is none.
+    #[inline(always)]
     fn highest_sacked(&self) -> u64 {
         self.scoreboard
             .as_ref()
@@ -138,14 +162,131 @@ impl Recovery {
         ranges.is_some_and(|ranges| ranges.covers(start, end))
     }
 
-    fn begin_undo(&mut self, flight: &Flight) {
-        self.undo_from = Some(flight.una());
-        self.undo_count = if flight.retransmitting() > 0 {
-            flight.retransmitting() as i32
-        } else {
-            -1
-        };
+    /// Nothing is doubtful.
+    #[inline(always)]
+    fn calm(&self) -> bool {
+        self.state == CaState::Open && !self.probe.is_sent()
     }
+
+    /// Whether an acknowledgement has anything to be concluded from.
+    #[inline(always)]
+    fn concludes(&self, delivery: &Delivery) -> bool {
+        delivery.packets > 0 || delivery.advanced || !self.calm()
+    }
+
+    /// Whether a duplicate stands for a segment that arrived, without SACK. A timeout has nothing but what it took for lost sent again:
+    /// duplicates are of what left before it (Linux `tcp_process_loss`).
+    #[cold]
+    fn counts_duplicates(&self, flight: &Flight) -> bool {
+        let in_loss_window = self.state == CaState::Loss && flight.next() <= self.end;
+        !flight.is_empty() && !in_loss_window
+    }
+
+    /// Looks for losses if something was delivered since the last time; without SACK, duplicate ACKs tell (RFC 6582).
+    fn identify_losses(&mut self, at: &mut Search, delivery: &mut Delivery) {
+        if at.sack {
+            if self.rack.begins_search() {
+                self.detect_losses(at, delivery);
+            }
+            return;
+        }
+        let begins = self.state < CaState::Recovery && at.flight.una() > self.recover;
+        if (begins && at.flight.sacked() >= DUPLICATE_THRESHOLD)
+            || (self.state == CaState::Recovery && delivery.advanced)
+        {
+            delivery.newly_lost += u32::from(at.flight.mark_head_lost());
+        }
+    }
+
+    /// Looks for losses by time.
+    fn detect_losses(&mut self, at: &mut Search, delivery: &mut Delivery) {
+        let recovers = self.state >= CaState::Recovery;
+        let now = at.shared.now;
+        let Some(found) = (self.rack).detect_losses(at.flight, now, at.rtt, recovers) else {
+            return;
+        };
+        delivery.newly_lost += found.newly_lost;
+        delivery.retransmission_lost |= found.repetitions > 0;
+        (at.shared.counters).add(Mib::TcpExtTCPLostRetransmit, found.repetitions);
+        if found.wait > 0 {
+            at.timers.set(Pending::Reordering, now + found.wait);
+            delivery.rearm = false;
+        }
+    }
+
+    /// What begins at `low`, and was never sent again, was delivered after something higher. True: that is still so.
+    #[cold]
+    fn note_reordering(&mut self, flight: &Flight, low: u64, mss: u32) -> bool {
+        let highest = match flight.sacked() {
+            0 => flight.una(),
+            _ => self.highest_sacked(),
+        };
+        self.rack.note_reordering(low, highest, mss)
+    }
+
+    /// The next episode counts its own retransmissions (Linux `tcp_retrans_stamp_cleanup`).
+    fn forget_repetitions(&mut self, flight: &Flight) {
+        if !flight.any_repeated() {
+            self.undo.forget_first();
+        }
+    }
+
+    fn try_to_open(&mut self, path: &mut Member, flight: &Flight, controller: &mut Controller) {
+        self.forget_repetitions(flight);
+        if self.state != CaState::Cwr {
+            self.keep_open(path, flight, controller);
+        }
+    }
+
+    /// Open or Disorder, whichever fits (Linux `tcp_try_keep_open`).
+    fn keep_open(&mut self, path: &mut Member, flight: &Flight, controller: &mut Controller) {
+        let calm = flight.sacked() + flight.lost() == 0 && !flight.any_repeated();
+        let state = if calm {
+            CaState::Open
+        } else {
+            CaState::Disorder
+        };
+        if state != self.state {
+            self.set_state(path, controller, state);
+            self.end = flight.next();
+        }
+    }
+
+    fn set_state(&mut self, path: &mut Member, controller: &mut Controller, state: CaState) {
+        self.state = state;
+        path.state = state;
+        controller.algorithm().on_state(path, state);
+    }
+
+    /// One step of the reduction that is under way.
+    fn reduce(&mut self, path: &mut Path, in_flight: u32, delivery: &Delivery) {
+        let progress = delivery.advanced && delivery.newly_lost == 0;
+        let repeats = self.state == CaState::Recovery;
+        (self.reduction).step(path, in_flight, delivery.packets, (progress, repeats));
+    }
+
+    /// An episode of retransmissions that nothing in the network asks the sender to slow down for.
+    pub fn begin_loss_without_congestion(
+        &mut self,
+        path: &mut Member,
+        flight: &Flight,
+        controller: &mut Controller,
+    ) {
+        self.end = flight.next();
+        self.reduction.keep();
+        self.undo.end();
+        self.set_state(path, controller, CaState::Loss);
+    }
+}
+
+/// What a search for losses looks at.
+struct Search<'a> {
+    shared: &'a mut Shared,
+    flight: &'a mut Flight,
+    rtt: &'a RttEstimator,
+    timers: &'a mut Timers,
+    /// The peer tells what it has.
+    sack: bool,
 }
 
 /// What one ACK brought.
@@ -218,8 +359,7 @@ impl Socket {
             && self.flight.una() + window == self.window.end()
             && window <= self.window.largest()
             && !segment.flags.contains(Flags::ECE)
-            && self.recovery.state == CaState::Open
-            && self.recovery.probe_end.is_none()
+            && self.recovery.calm()
             && !self.controller.paces()
     }
 
@@ -256,7 +396,7 @@ impl Socket {
             if self.mss.searches() {
                 self.settle_probe(cx);
             }
-            self.recovery.timeouts = 0;
+            self.recovery.timeouts.end();
             if cx.path.potentially_failed {
                 cx.path.potentially_failed = false;
                 cx.shared.event(EventKind::Recovered(cx.path.index));
@@ -266,7 +406,10 @@ impl Socket {
                 cork::hold_again(self, cx.shared);
             }
             delivery.duplicate = segment.seq_len() == 0 && !window_changed;
-            if !self.negotiated.sack && delivery.duplicate && self.counts_duplicates() {
+            if !self.negotiated.sack
+                && delivery.duplicate
+                && self.recovery.counts_duplicates(&self.flight)
+            {
                 self.flight.count_duplicate();
                 delivery.packets += 1;
             }
@@ -274,7 +417,7 @@ impl Socket {
         let mut published = false;
         if self.negotiated.ecn && reports_marks(self, segment, &mut delivery) {
             self.conclude_marked(cx, &mut delivery, before);
-        } else if self.concludes(&delivery) {
+        } else if self.recovery.concludes(&delivery) {
             published = self.conclude(cx, &mut delivery, before, false);
         }
         if self.flight.una() > before {
@@ -283,14 +426,6 @@ impl Socket {
         if !published {
             self.publish(&mut cx.path);
         }
-    }
-
-    /// Whether an acknowledgement has anything to be concluded from.
-    fn concludes(&self, delivery: &Delivery) -> bool {
-        delivery.packets > 0
-            || delivery.advanced
-            || self.recovery.state != CaState::Open
-            || self.recovery.probe_end.is_some()
     }
 
     /// The acknowledgement reports a mark (ECE): upstream, it is the first by which the window shrinks.
@@ -302,9 +437,9 @@ impl Socket {
         before: u64,
     ) {
         // RFC 4015 section 3.2, Linux `tcp_fastretrans_alert`: what a mark asks for is not undone, whatever the state.
-        self.recovery.prior_ssthresh = 0;
+        self.recovery.reduction.keep();
         let first = cx.shared.config.profile.reduces_at_the_mark();
-        if self.concludes(delivery) {
+        if self.recovery.concludes(delivery) {
             self.conclude_apart(cx, delivery, before);
         } else if first {
             self.on_congestion_experienced(&mut cx.path);
@@ -390,11 +525,11 @@ impl Socket {
             self.controller.algorithm().on_sample(&mut cx.path, &ack);
         }
         let mut published =
-            !self.queue.reckons() && !self.controller.paces() && self.recovery.probe_end.is_none();
-        if self.recovery.probe_end.is_some() {
+            !self.queue.reckons() && !self.controller.paces() && !self.recovery.probe.is_sent();
+        if self.recovery.probe.is_sent() {
             self.judge_probe(cx, delivery);
         }
-        self.rack.adapt_window(&self.flight);
+        self.recovery.rack.adapt_window(&self.flight);
         let state = self.recovery.state;
         if state != CaState::Open || delivery.dubious() {
             self.step_recovery(cx, delivery, before);
@@ -411,11 +546,13 @@ impl Socket {
             let found = (before, delivery.newly_lost, self.rtt.min());
             (self.controller).set_rate(&mut cx.path, &self.flight, &ack, found);
         } else if self.recovery.reducing() {
-            self.reduce(&mut cx.path, delivery);
+            let in_flight = self.flight.in_flight();
+            (self.recovery).reduce(&mut cx.path, in_flight, delivery);
             published = false;
         } else if delivery.packets > 0
             && (delivery.advanced
-                || (delivery.sacked && self.rack.degree() > u64::from(DUPLICATE_THRESHOLD)))
+                || (delivery.sacked
+                    && self.recovery.rack.degree() > u64::from(DUPLICATE_THRESHOLD)))
         {
             // Duplicate ACKs leave the window alone (RFC 3042), unless they are known to mean reordering (Linux `tcp_may_raise_cwnd`).
             if !published {
@@ -459,7 +596,7 @@ impl Socket {
             &shared.config,
             publish,
         );
-        self.recovery.backoff = 0;
+        self.recovery.timeouts.stop_backing_off();
         newest
     }
 
@@ -472,7 +609,7 @@ impl Socket {
         before: u64,
     ) {
         if self.recovery.state == CaState::Open {
-            self.recovery.first_retransmission = 0;
+            self.recovery.undo.forget_first();
         } else if self.flight.una() >= self.recovery.end {
             self.leave(cx, delivery);
         }
@@ -482,7 +619,7 @@ impl Socket {
                     return;
                 }
                 if self.undo_by_duplicates(cx) {
-                    self.try_to_open(&mut cx.path);
+                    (self.recovery).try_to_open(&mut cx.path, &self.flight, &mut self.controller);
                 }
                 self.identify_losses(cx.shared, delivery);
                 if self.recovery.state != CaState::Recovery && self.flight.lost() > 0 {
@@ -500,52 +637,6 @@ impl Socket {
         }
     }
 
-    /// Looks for losses if something was delivered since the last time; without SACK, duplicate ACKs tell (RFC 6582).
-    fn identify_losses(&mut self, shared: &mut Shared, delivery: &mut Delivery) {
-        if self.negotiated.sack {
-            if self.rack.begins_search() {
-                self.detect_losses(shared, delivery);
-            }
-            return;
-        }
-        let state = self.recovery.state;
-        let begins = state < CaState::Recovery && self.flight.una() > self.recovery.recover;
-        if (begins && self.flight.sacked() >= DUPLICATE_THRESHOLD)
-            || (state == CaState::Recovery && delivery.advanced)
-        {
-            delivery.newly_lost += u32::from(self.flight.mark_head_lost());
-        }
-    }
-
-    /// Looks for losses by time.
-    fn detect_losses(&mut self, shared: &mut Shared, delivery: &mut Delivery) {
-        let recovers = self.recovery.state >= CaState::Recovery;
-        let found = (self.rack).detect_losses(&mut self.flight, shared.now, &self.rtt, recovers);
-        let Some(found) = found else {
-            return;
-        };
-        delivery.newly_lost += found.newly_lost;
-        delivery.retransmission_lost |= found.repetitions > 0;
-        (shared.counters).add(Mib::TcpExtTCPLostRetransmit, found.repetitions);
-        if found.wait > 0 {
-            self.timers
-                .set(Pending::Reordering, shared.now + found.wait);
-            delivery.rearm = false;
-        }
-    }
-
-    /// What begins at `low`, and was never sent again, was delivered after something higher, if that is still so.
-    #[cold]
-    fn note_reordering(&mut self, shared: &mut Shared, low: u64, mss: u32, counter: Mib) {
-        let highest = match self.flight.sacked() {
-            0 => self.flight.una(),
-            _ => self.recovery.highest_sacked(),
-        };
-        if self.rack.note_reordering(low, highest, mss) {
-            shared.counters.increment(counter);
-        }
-    }
-
     fn settle(&mut self, cx: &mut Context<impl Options>, delivery: &mut Delivery) {
         if self.recovery.state <= CaState::Disorder {
             self.undo_by_duplicates(cx);
@@ -556,7 +647,7 @@ impl Socket {
                 self.enter_recovery(cx, delivery);
             }
         } else {
-            self.try_to_open(&mut cx.path);
+            (self.recovery).try_to_open(&mut cx.path, &self.flight, &mut self.controller);
         }
     }
 
@@ -564,15 +655,15 @@ impl Socket {
     fn leave(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) {
         match self.recovery.state {
             CaState::Cwr if self.flight.una() > self.recovery.end => {
-                self.end_reduction(&mut cx.path, false);
-                self.set_state(&mut cx.path, CaState::Open);
+                self.controller.end_reduction(&mut cx.path, false);
+                (self.recovery).set_state(&mut cx.path, &mut self.controller, CaState::Open);
             }
             CaState::Recovery => {
                 if !self.negotiated.sack {
                     self.flight.forget_duplicates();
                 }
                 let undone = self.finish(cx, delivery, Mib::TcpExtTCPFullUndo);
-                self.end_reduction(&mut cx.path, undone);
+                self.controller.end_reduction(&mut cx.path, undone);
             }
             _ => {}
         }
@@ -585,69 +676,15 @@ impl Socket {
         delivery: &Delivery,
         counter: Mib,
     ) -> bool {
-        let undone = self.may_undo(delivery);
+        let undone = (self.recovery).may_undo(delivery.echo, &self.flight, self.negotiated.sack);
         if undone {
             cx.shared.counters.increment(counter);
             self.undo(&mut cx.path, false);
         } else {
-            self.rack.end_recovery();
+            self.recovery.rack.end_recovery();
         }
-        self.set_state(&mut cx.path, CaState::Open);
+        (self.recovery).set_state(&mut cx.path, &mut self.controller, CaState::Open);
         undone
-    }
-
-    /// Whether a duplicate stands for a segment that arrived, without SACK. A timeout has nothing but what it took for lost sent again:
-    /// duplicates are of what left before it (Linux `tcp_process_loss`).
-    #[cold]
-    fn counts_duplicates(&self) -> bool {
-        let in_loss_window =
-            self.recovery.state == CaState::Loss && self.flight.next() <= self.recovery.end;
-        !self.flight.is_empty() && !in_loss_window
-    }
-
-    /// Linux `tcp_end_cwnd_reduction`.
-    fn end_reduction(&mut self, path: &mut Member, undone: bool) {
-        if self.controller.paces() {
-            return;
-        }
-        if !undone && path.ssthresh < INFINITE_SSTHRESH {
-            path.cwnd = path.ssthresh;
-        }
-        self.controller.algorithm().on_reduced(path);
-    }
-
-    /// The next episode counts its own retransmissions (Linux `tcp_retrans_stamp_cleanup`).
-    fn forget_repetitions(&mut self) {
-        if !self.flight.any_repeated() {
-            self.recovery.first_retransmission = 0;
-        }
-    }
-
-    fn try_to_open(&mut self, path: &mut Member) {
-        self.forget_repetitions();
-        if self.recovery.state != CaState::Cwr {
-            self.keep_open(path);
-        }
-    }
-
-    /// Open or Disorder, whichever fits (Linux `tcp_try_keep_open`).
-    fn keep_open(&mut self, path: &mut Member) {
-        let calm = self.flight.sacked() + self.flight.lost() == 0 && !self.flight.any_repeated();
-        let state = if calm {
-            CaState::Open
-        } else {
-            CaState::Disorder
-        };
-        if state != self.recovery.state {
-            self.set_state(path, state);
-            self.recovery.end = self.flight.next();
-        }
-    }
-
-    fn set_state(&mut self, path: &mut Member, state: CaState) {
-        self.recovery.state = state;
-        path.state = state;
-        self.controller.algorithm().on_state(path, state);
     }
 
     fn enter_recovery(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) {
@@ -657,8 +694,8 @@ impl Socket {
             Mib::TcpExtTCPRenoRecovery
         });
         cx.shared.event(EventKind::Loss(cx.path.index));
-        self.forget_repetitions();
-        self.recovery.begin_undo(&self.flight);
+        self.recovery.forget_repetitions(&self.flight);
+        self.recovery.undo.begin(&self.flight);
         let reducing = self.recovery.reducing();
         if !reducing {
             self.begin_reduction(&mut cx.path);
@@ -666,78 +703,56 @@ impl Socket {
         }
         if reducing || delivery.marks > 0 {
             // RFC 4015 section 3.2: what a mark asked for is not undone.
-            self.recovery.prior_ssthresh = 0;
+            self.recovery.reduction.keep();
         }
         if !reducing || !cx.shared.config.profile.recovers_within_reductions() {
             self.recovery.end = self.flight.next();
         }
         self.recovery.recover = self.recovery.end;
-        self.set_state(&mut cx.path, CaState::Recovery);
+        (self.recovery).set_state(&mut cx.path, &mut self.controller, CaState::Recovery);
     }
 
     /// Starts a reduction towards the controller's threshold (RFC 6937 section 3, RFC 6675 section 5).
     fn begin_reduction(&mut self, path: &mut Member) {
-        let recovery = &mut self.recovery;
-        recovery.end = self.flight.next();
-        recovery.probe_end = None;
-        recovery.prior_cwnd = path.cwnd;
-        recovery.reduced = path.cwnd;
-        recovery.prior_ssthresh = path.ssthresh;
-        recovery.prr_delivered = 0;
-        recovery.prr_out = 0;
+        self.recovery.end = self.flight.next();
+        self.recovery.probe.end();
+        self.recovery.reduction.begin(path);
         path.cwnd_count = 0;
         path.ssthresh = self.controller.algorithm().ssthresh(path);
         self.ecn.cwr_due = self.negotiated.ecn;
     }
 
-    /// Where a loss reduces what is in flight, so does the threshold that the controller took from the window; `delivered` is no longer in
-    /// flight, but was when the loss happened. What is above the window was added by limited transmit. A controller that sets a rate has no
-    /// threshold.
-    #[cold]
+    /// A loss reduces what is in flight; `delivered` is no longer in flight, but was when the loss happened. A controller that sets a rate has
+    /// no threshold.
     fn reduce_flight(&mut self, path: &mut Path, delivered: u32) {
-        let flight = (self.flight.packets() + delivered).min(path.cwnd);
-        if self.reduces_flight && !self.controller.paces() && flight < path.cwnd {
-            let threshold = u64::from(path.ssthresh) * u64::from(flight) / u64::from(path.cwnd);
-            path.ssthresh = (threshold as u32).max(2);
-            self.recovery.reduced = flight;
+        if !self.controller.paces() {
+            let packets = self.flight.packets() + delivered;
+            self.recovery.reduction.reduce_flight(path, packets);
         }
     }
 
-    /// One step of PRR with the slow-start reduction bound (RFC 6937 section 3.1).
-    fn reduce(&mut self, path: &mut Path, delivery: &Delivery) {
-        if delivery.packets == 0 || self.recovery.reduced == 0 || self.controller.paces() {
-            return;
-        }
-        let in_flight = self.flight.in_flight();
-        if self.window_reduction == WindowReduction::AtOnce {
-            return self.reduce_at_once(path, in_flight);
-        }
-        let recovery = &mut self.recovery;
-        recovery.prr_delivered += delivery.packets;
-        let gap = i64::from(path.ssthresh) - i64::from(in_flight);
-        let mut budget = if gap < 0 {
-            let target = u64::from(path.ssthresh) * u64::from(recovery.prr_delivered);
-            target.div_ceil(u64::from(recovery.reduced)) as i64 - i64::from(recovery.prr_out)
-        } else {
-            let mut budget = (i64::from(recovery.prr_delivered) - i64::from(recovery.prr_out))
-                .max(i64::from(delivery.packets));
-            if delivery.advanced && delivery.newly_lost == 0 {
-                budget += 1;
-            }
-            budget.min(gap)
+    /// Looks for losses after an acknowledgement.
+    fn identify_losses(&mut self, shared: &mut Shared, delivery: &mut Delivery) {
+        let (recovery, mut at) = self.searching(shared);
+        recovery.identify_losses(&mut at, delivery);
+    }
+
+    /// What a search for losses looks at.
+    fn searching<'a>(&'a mut self, shared: &'a mut Shared) -> (&'a mut Recovery, Search<'a>) {
+        let at = Search {
+            shared,
+            flight: &mut self.flight,
+            rtt: &self.rtt,
+            timers: &mut self.timers,
+            sack: self.negotiated.sack,
         };
-        // The first retransmission of an episode leaves at once.
-        budget = budget.max(i64::from(recovery.prr_out == 0));
-        path.cwnd = in_flight + budget.max(0) as u32;
+        (&mut self.recovery, at)
     }
 
-    /// The window is the threshold, and what is in flight falls below it before more leaves; only the first retransmission of an episode
-    /// leaves at once (RFC 6675 section 5).
-    #[cold]
-    fn reduce_at_once(&self, path: &mut Path, in_flight: u32) {
-        let repeats = self.recovery.state == CaState::Recovery && self.recovery.prr_out == 0;
-        let least = if repeats { in_flight + 1 } else { 0 };
-        path.cwnd = path.ssthresh.max(least);
+    fn note_reordering(&mut self, shared: &mut Shared, low: u64, mss: u32, counter: Mib) {
+        if self.recovery.note_reordering(&self.flight, low, mss) {
+            shared.counters.increment(counter);
+        }
     }
 
     /// ECN's reduction, once a window (RFC 3168 section 6.1.2).
@@ -750,9 +765,9 @@ impl Socket {
     /// A reduction without a loss (Linux `tcp_enter_cwr`).
     fn enter_reduction(&mut self, path: &mut Member) {
         self.begin_reduction(path);
-        self.recovery.undo_from = None;
-        self.recovery.prior_ssthresh = 0;
-        self.set_state(path, CaState::Cwr);
+        self.recovery.undo.end();
+        self.recovery.reduction.keep();
+        (self.recovery).set_state(path, &mut self.controller, CaState::Cwr);
     }
 
     /// Something is lost, and it is time to send it again.
@@ -833,7 +848,7 @@ impl Socket {
 #[cold]
 fn reduce_as_asked(socket: &mut Socket, path: &mut Member) {
     path.state = socket.recovery.state;
-    socket.recovery.prior_ssthresh = 0;
+    socket.recovery.reduction.keep();
     socket.on_congestion_experienced(path);
 }
 

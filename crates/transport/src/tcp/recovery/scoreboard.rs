@@ -45,7 +45,7 @@ impl Socket {
         }
         shared.scratch = fresh;
         if let Some(low) = delivery.overtaken.take()
-            && (self.recovery.state != CaState::Loss || self.recovery.undo_from.is_some())
+            && (self.recovery.state != CaState::Loss || self.recovery.undo.is_possible())
         {
             self.note_reordering(shared, low, mss, Mib::TcpExtTCPSACKReorder);
         }
@@ -58,21 +58,17 @@ impl Socket {
         delivery: &mut Delivery,
     ) {
         shared.counters.increment(Mib::TcpExtTCPDSACKRecv);
-        self.recovery.duplicates += 1;
-        if self.recovery.duplicates > self.totals.retransmitted_segments {
-            // The network's (`tcp_dsack_seen`).
+        let retransmitted = self.totals.retransmitted_segments;
+        if !self.recovery.undo.counts_duplicate(retransmitted) {
             return;
         }
         delivery.duplicate_sack = true;
-        delivery.of_probe = self.recovery.probe_end == Some(end);
+        delivery.of_probe = self.recovery.probe.ends_at(end);
         delivery.packets += 1;
         if !delivery.of_probe {
-            self.rack.note_duplicate();
+            self.recovery.rack.note_duplicate();
         }
-        let recovery = &mut self.recovery;
-        if recovery.undo_from.is_some_and(|from| end > from) && recovery.undo_count > 0 {
-            recovery.undo_count -= 1;
-        }
+        self.recovery.undo.note_needless(end);
     }
 
     pub(super) fn mark_sacked(
@@ -101,7 +97,7 @@ impl Socket {
                 }
             }
             delivery.sacked = true;
-            self.rack.advance(shared.now, &copy, 0, &self.rtt);
+            self.recovery.rack.advance(shared.now, &copy, 0, &self.rtt);
         }
     }
 
@@ -120,7 +116,7 @@ impl Socket {
             delivery.last = Some(last.0);
             delivery.original |= first.1 <= self.recovery.end;
             if self.negotiated.sack {
-                self.rack.advance_to(now, last);
+                self.recovery.rack.advance_to(now, last);
             }
         }
         packets
@@ -159,7 +155,7 @@ impl Socket {
                 }
             }
             if self.negotiated.sack {
-                (self.rack).advance(shared.now, &sent, delivery.echo, &self.rtt);
+                (self.recovery.rack).advance(shared.now, &sent, delivery.echo, &self.rtt);
             }
         }
         if !self.negotiated.sack && self.flight.sacked() > 0 {

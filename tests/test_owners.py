@@ -22,8 +22,7 @@ LARGE = {
     "transport/quic/connection::Connection": Size(15, 206),
     "transport/stream/receiver::Receiver": Size(22, 49),
     "transport/tcp/recovery::Delivery": Size(18, 2),
-    "transport/tcp/recovery::Recovery": Size(20, 8),
-    "transport/tcp::Socket": Size(29, 237),
+    "transport/tcp::Socket": Size(15, 187),
 }
 
 

@@ -110,8 +110,8 @@ impl Controller {
         }
     }
 
-    /// Lets the algorithm set window and rate after an acknowledgement that moved on from `before`. So many packets were found to be lost, and
-    /// `min_rtt` is the least round trip.
+    /// Lets the algorithm set window and rate after an acknowledgement that moved on from `before`. `newly_lost` packets were found to be lost
+    /// with it. `min_rtt` is the least round trip.
     pub fn set_rate(
         &mut self,
         path: &mut Member,

@@ -18,7 +18,7 @@ impl Socket {
 
     /// Something small could not leave: sees to it that it will, if nothing else is under way that would.
     pub(crate) fn hold(&mut self, shared: &Shared) {
-        if self.flight.is_empty() && self.timers.pending == Pending::None && self.corked(shared) {
+        if self.flight.is_empty() && self.timers.pending() == Pending::None && self.corked(shared) {
             let wait = self.retransmission_timeout(shared).max(SHORTEST);
             self.timers.set(Pending::Probe, shared.now + wait);
         }
@@ -26,12 +26,12 @@ impl Socket {
 
     /// What waits here leaves when its timer says so.
     pub(crate) fn tries_again(&self) -> bool {
-        self.timers.pending == Pending::Probe
+        self.timers.pending() == Pending::Probe
     }
 
     /// Whether the retransmission timer neither runs nor has passed its turn to another of the kind.
     pub(super) fn awaits_no_answer(&self) -> bool {
-        matches!(self.timers.pending, Pending::None | Pending::Probe)
+        matches!(self.timers.pending(), Pending::None | Pending::Probe)
     }
 }
 

@@ -215,7 +215,7 @@ impl Flight {
         unwrap(self.initial, segment.ack, self.una)
     }
 
-    /// The number on the wire `seq`, which is near `about`.
+    /// The position of a number on the wire that is near `about`.
     #[inline]
     pub fn position(&self, seq: u32, about: u64) -> u64 {
         unwrap(self.initial, seq, about)
@@ -433,7 +433,7 @@ impl Flight {
         (!over && sent.retransmitted() && sent.sent_at == sent_at).then_some(index)
     }
 
-    /// Where the segments begin that wait to be sent again lie: none is outside.
+    /// Outside of this, no segment waits to be sent again.
     #[inline]
     pub fn unrepaired(&self) -> Unrepaired {
         self.unrepaired
@@ -449,8 +449,7 @@ impl Flight {
         self.unrepaired.add(0, self.next);
     }
 
-    /// Removes those first segments that are acknowledged up to `ack` of which nothing is to be told but when they were sent, while
-    /// nothing is SACKed.
+    /// Removes acknowledged segments from the front as long as they are [plain](Sent::is_plain), while nothing is SACKed.
     #[inline(always)]
     pub fn take_plain(&mut self, ack: u64) -> Plain {
         let mut taken = Plain::default();
@@ -543,7 +542,7 @@ impl Flight {
         news
     }
 
-    /// Marks those segments from `index` on as lost that the verdict is about. Returns how many did not count as lost before.
+    /// Judges the segments from `index` on. Returns how many are lost that did not count as lost before.
     pub fn judge(&mut self, index: usize, mut verdict: impl FnMut(&Sent) -> Verdict) -> u32 {
         let mut newly_lost = 0;
         for sent in self.segments.range_mut(index..) {
@@ -583,8 +582,8 @@ impl Flight {
         self.retransmitting = 0;
     }
 
-    /// After a timeout, everything is lost but what is SACKed and, other than the first, was sent later than `recently`. Returns how many
-    /// repetitions were.
+    /// After a timeout, everything is lost but what is SACKed, and what is `recent` other than the first. `discarded`: nothing counts as SACKed.
+    /// Returns how many repetitions are lost.
     pub fn mark_timed_out(&mut self, recent: impl Fn(&Sent) -> bool, discarded: bool) -> u32 {
         let mut repetitions = 0;
         for (index, sent) in self.segments.iter_mut().enumerate() {
@@ -625,7 +624,7 @@ impl Flight {
         self.segments.insert(index, first);
     }
 
-    /// Cuts segments that are longer than what begins at an offset of the stream may be, and takes their pieces for lost. True: there were any.
+    /// Cuts segments that are longer than `most` says of their offset in the stream, and takes the pieces for lost. True: there were any.
     pub fn cut_to(&mut self, most: impl Fn(u64) -> u32) -> bool {
         let mut segments = VecDeque::with_capacity(self.segments.len());
         let mut cut = false;
@@ -654,7 +653,7 @@ impl Flight {
         cut
     }
 
-    /// Makes one segment of those that follow each other where the first is too long and `goes_on` says that what ends here is within a buffer.
+    /// Joins segments that follow each other in one buffer where the first is too long. `goes_on`: the buffer does not end here.
     pub fn join(&mut self, too_long: impl Fn(&Sent) -> bool, goes_on: impl Fn(u64) -> bool) {
         let mut segments: VecDeque<Sent> = VecDeque::with_capacity(self.segments.len());
         let mut joins = false;
@@ -700,5 +699,64 @@ mod tests {
                 (beyond, from)
             );
         }
+    }
+
+    /// Five segments of 100 bytes after a SYN.
+    fn five() -> Flight {
+        let mut flight = Flight::new(7);
+        flight.open(0);
+        flight.establish();
+        for nth in 0..5 {
+            let seq = flight.next();
+            flight.push(Sent::new(nth, seq, seq - 1, 100));
+        }
+        flight
+    }
+
+    /// RFC 6675 section 4: SetPipe counts neither what is SACKed nor what is lost, unless it was sent again.
+    #[test]
+    fn what_is_in_flight_follows_from_what_became_of_segments() {
+        let mut flight = five();
+        flight.sack(4);
+        assert!(flight.mark_lost(0) && !flight.mark_lost(0));
+        assert_eq!(flight.in_flight(), 3);
+        flight.repeat(0, 9);
+        assert_eq!((flight.in_flight(), flight.retransmitting()), (4, 1));
+        assert!(
+            flight
+                .take_acknowledged(101)
+                .is_some_and(|sent| sent.retransmitted())
+        );
+        assert!(flight.take_acknowledged(151).is_none(), "half of a segment");
+        assert_eq!(flight.segments()[0].seq, 151);
+        assert_eq!(
+            (flight.in_flight(), flight.lost(), flight.sacked()),
+            (3, 0, 1)
+        );
+    }
+
+    #[test]
+    fn pieces_of_what_is_too_long_are_lost() {
+        let mut flight = five();
+        flight.sack(1);
+        assert!(flight.cut_to(|_| 60));
+        assert_eq!(
+            (flight.packets(), flight.lost(), flight.sacked()),
+            (9, 8, 1)
+        );
+        flight.cut_at(3, 20);
+        assert_eq!(
+            (flight.packets(), flight.lost(), flight.in_flight()),
+            (10, 9, 0)
+        );
+    }
+
+    #[test]
+    fn what_was_taken_back_is_sent_next() {
+        let mut flight = five();
+        let mut taken = Vec::new();
+        let from = flight.take_back(3, |sent| taken.push(sent.seq));
+        assert_eq!((from, flight.next()), (301, 301));
+        assert_eq!(taken, [401, 301]);
     }
 }

@@ -141,7 +141,7 @@ impl Lifetime {
         self.fin = Fin::Queued;
     }
 
-    /// Everything below `una` is acknowledged, maybe our FIN (RFC 9293 section 3.10.7.4, fifth step). `by_fin`: with a FIN of the peer. True:
+    /// Everything below `una` is acknowledged, maybe our FIN (RFC 9293 section 3.10.7.4, fifth step). `by_fin`: the segment has a FIN. True:
     /// TIME-WAIT begins, or the connection is over.
     pub fn acknowledge(&mut self, una: u64, by_fin: bool) -> bool {
         if !matches!(self.fin, Fin::Sent(seq) if una > seq) {

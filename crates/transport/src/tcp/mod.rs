@@ -484,7 +484,8 @@ impl Socket {
 
     /// When the transmission timer fires, if it runs.
     pub(crate) fn transmission_timer(&self) -> Option<Nanos> {
-        (self.timers.transmission != NEVER).then_some(self.timers.transmission)
+        let at = self.timers.transmission();
+        (at != NEVER).then_some(at)
     }
 
     /// Bytes that wait at subflow level because something before them is missing.

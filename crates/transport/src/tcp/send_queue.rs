@@ -136,7 +136,7 @@ impl SendQueue {
         self.chunks.push_back(chunk);
     }
 
-    /// Puts a chunk at the end, after the last one as far as that waits, too, and goes on with it. The last may have `most` bytes.
+    /// Puts a chunk that waits at the end. It fills up the last to `most` bytes if that waits, too, and the chunk goes on where it ends.
     pub fn append(&mut self, chunk: Chunk, most: u32) {
         self.bytes += u64::from(chunk.len);
         let follows = self.is_followed_by(&chunk);

@@ -9,7 +9,8 @@ use crate::tcp::flight::{Flight, Sent};
 
 impl Recovery {
     /// Everything in flight is lost but what was sent too short a time ago to know (Linux `tcp_timeout_mark_lost`). A receiver that has SACKed
-    /// what comes next, and does not acknowledge it, has discarded it, and may have discarded all that it SACKed (RFC 2018 section 8). Returns how many packets it marked.
+    /// what comes next, and does not acknowledge it, has discarded it, and may have discarded all that it SACKed (RFC 2018 section 8). Returns how
+    /// many packets were marked.
     fn mark_timed_out(&mut self, flight: &mut Flight, shared: &mut Shared, sack: bool) -> u32 {
         let head = flight.segments().front();
         let discarded = head.is_some_and(|head| head.has(Sent::SACKED));

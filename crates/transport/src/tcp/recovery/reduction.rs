@@ -89,8 +89,8 @@ impl Reduction {
         }
     }
 
-    /// So many packets were `delivered`. One step of PRR with the slow-start reduction bound (RFC 6937 section 3.1). `progress`: the
-    /// acknowledgement advances, and nothing more is lost; `repeats`: retransmissions are under way.
+    /// One step of PRR with the slow-start reduction bound (RFC 6937 section 3.1), after so many packets were `delivered`. `progress`: the
+    /// acknowledgement advances, and nothing more is lost. `repeats`: the episode has retransmissions.
     pub fn step(
         &mut self,
         path: &mut Path,
@@ -129,5 +129,58 @@ impl Reduction {
         let first = repeats && self.sent == 0;
         let least = if first { in_flight + 1 } else { 0 };
         path.cwnd = path.ssthresh.max(least);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::INFINITE_SSTHRESH;
+
+    /// 20 packets are in flight when one is lost; the controller's threshold is 10.
+    fn reducing(rule: WindowReduction) -> (Reduction, Path) {
+        let config = Config {
+            recovery: rule,
+            ..Config::default()
+        };
+        let mut path = Path::new(1_460, 20);
+        let mut reduction = Reduction::new(&config);
+        reduction.begin(&path);
+        path.ssthresh = 10;
+        (reduction, path)
+    }
+
+    /// RFC 6937 section 3.1: with every second packet that is delivered, one leaves.
+    #[test]
+    fn the_window_shrinks_in_proportion() {
+        let (mut reduction, mut path) = reducing(WindowReduction::Proportional);
+        let (mut in_flight, mut sent) = (19, 0);
+        for _ in 0..9 {
+            in_flight -= 1;
+            reduction.step(&mut path, in_flight, 1, (false, true));
+            let leaves = path.cwnd - in_flight;
+            reduction.count_sent(leaves);
+            (in_flight, sent) = (in_flight + leaves, sent + leaves);
+        }
+        assert_eq!((sent, path.cwnd), (5, 15));
+    }
+
+    /// RFC 6675 section 5: nothing but the first retransmission leaves until less than the threshold is in flight.
+    #[test]
+    fn the_window_shrinks_at_once() {
+        let (mut reduction, mut path) = reducing(WindowReduction::AtOnce);
+        reduction.step(&mut path, 19, 1, (false, true));
+        assert_eq!(path.cwnd, 20);
+        reduction.count_sent(1);
+        reduction.step(&mut path, 19, 1, (false, true));
+        assert_eq!(path.cwnd, 10);
+    }
+
+    #[test]
+    fn what_is_kept_is_not_given_back() {
+        let (mut reduction, _) = reducing(WindowReduction::Proportional);
+        assert_eq!(reduction.prior(), Some((20, INFINITE_SSTHRESH)));
+        reduction.keep();
+        assert_eq!(reduction.prior(), None);
     }
 }

@@ -107,7 +107,7 @@ impl Socket {
             && recovery.timeouts() == 0;
         if !eligible
             || !matches!(
-                self.timers.pending,
+                self.timers.pending(),
                 Pending::None | Pending::Retransmission | Pending::LossProbe
             )
         {
@@ -225,7 +225,7 @@ impl Socket {
             return self.timers.stop_retransmission();
         }
         let rto = self.backed_off(shared);
-        let at = match self.timers.pending {
+        let at = match self.timers.pending() {
             // A probe or the reordering window took this time off the timeout.
             Pending::LossProbe | Pending::Reordering => {
                 (self.flight.segments()[0].sent_at + rto).max(shared.now + MILLISECOND)
@@ -237,8 +237,8 @@ impl Socket {
 
     #[inline(always)]
     pub(super) fn arm_after_ack(&mut self, shared: &Shared) {
-        if self.timers.pending == Pending::Reordering {
-            self.timers.pending = Pending::None;
+        if self.timers.pending() == Pending::Reordering {
+            self.timers.end_pending();
         }
         if !self.schedule_loss_probe(shared, true) {
             self.arm_retransmission(shared);
@@ -329,7 +329,7 @@ impl Socket {
         if self.recovery.timeouts() > linear {
             self.recovery.timeouts.back_off();
         }
-        self.timers.pending = Pending::None;
+        self.timers.end_pending();
         self.arm_retransmission(cx.shared);
         self.timers
             .no_later_than(gives_up_at.max(cx.shared.now + MILLISECOND));

@@ -22,8 +22,7 @@ LARGE = {
     "transport/quic/connection::Connection": Size(15, 206),
     "transport/stream/receiver::Receiver": Size(22, 49),
     "transport/tcp/recovery::Delivery": Size(18, 2),
-    "transport/tcp/recovery::Recovery": Size(24, 9),
-    "transport/tcp::Socket": Size(42, 285),
+    "transport/tcp::Socket": Size(15, 187),
 }
 
 

@@ -58,7 +58,7 @@ impl Connection {
         let open = self.subflows.iter();
         // A join of the peer's is none before its third segment, as on the kernel (`mptcp_finish_join`).
         let joined = |state: State| state != State::SynReceived;
-        let open = open.filter(|subflow| subflow.is_open() && joined(subflow.socket.state));
+        let open = open.filter(|subflow| subflow.is_open() && joined(subflow.socket.state()));
         let (subflows, addresses): (Vec<Pair>, Vec<_>) = open
             .map(|subflow| {
                 let pair = Pair {
@@ -122,7 +122,7 @@ impl Connection {
     /// Subflows beside the one that the connection began with, without those that the peer asked for and has not confirmed.
     pub(super) fn further_subflows(&self) -> usize {
         let further = self.subflows.iter().skip(1);
-        let counts = |of: &&Subflow| of.is_open() && of.socket.state != State::SynReceived;
+        let counts = |of: &&Subflow| of.is_open() && of.socket.state() != State::SynReceived;
         further.filter(counts).count()
     }
 
@@ -154,7 +154,7 @@ impl Connection {
             .filter(|&subflow| {
                 let info = &self.subflows[subflow];
                 (info.local_id, info.remote_id) == (pair.local, pair.remote)
-                    && self.subflows[subflow].socket.state.synchronised()
+                    && self.subflows[subflow].socket.state().synchronised()
             })
             .collect()
     }
@@ -261,13 +261,14 @@ impl Connection {
             // Of a SYN the MSS is computed as it is repeated.
             let unconfirmed = own.join.as_ref().is_some_and(|join| join.unconfirmed);
             let carries_none =
-                unconfirmed && (segment.seq_len() == 0 || own.socket.timeouts() == 0);
+                unconfirmed && (segment.seq_len() == 0 || own.socket.recovery.timeouts() == 0);
             if segment.flags.contains(Flags::RST) || carries_none {
                 continue;
             }
             if segment.seq_len() > 0 {
                 // A repetition finds no way out of an interface that is down before its MSS is computed (`__tcp_retransmit_skb`).
-                let repeated = *purpose == Purpose::Retransmission || own.socket.timeouts() > 0;
+                let repeated =
+                    *purpose == Purpose::Retransmission || own.socket.recovery.timeouts() > 0;
                 // A tail loss probe asks for its MSS before all else (`tcp_send_loss_probe`).
                 let repeated = repeated && !probes_tail(&own.socket);
                 if repeated && self.policy.addresses().is_down(own.tuple.local.ip()) {
@@ -441,7 +442,7 @@ impl Connection {
             own.ip() == address
                 && ranked
                 && subflow.is_open()
-                && subflow.socket.state.synchronised()
+                && subflow.socket.state().synchronised()
         });
         let from = from.enumerate().filter(|(_, from)| *from);
         let most = if first_alone { 1 } else { usize::MAX };
@@ -658,7 +659,7 @@ pub(super) fn lose_removal(connection: &mut Connection, subflow: usize) {
 
 /// Whether a removal ends a subflow: it is there, and its own end has not begun before the peer's (`mptcp_pm_rm_addr_or_subflow`).
 fn removable(own: &Subflow) -> bool {
-    let begun = own.socket.closing() && own.socket.state != State::LastAck;
+    let begun = own.socket.lifetime.closing() && own.socket.state() != State::LastAck;
     own.is_open() && own.is_known() && !begun
 }
 

@@ -95,7 +95,7 @@ impl Connection {
         while left > 0 {
             let piece = left.min(CALL);
             left -= piece;
-            let only = self.subflows[0].socket.receive_window.as_deref();
+            let only = self.subflows[0].socket.receiver.window();
             let read = self.shared.receive.read(piece, only, now);
             if let Some((copied, largest)) = read.grows {
                 self.grow_socket_buffers(copied, largest);
@@ -110,10 +110,10 @@ impl Connection {
     #[cold]
     fn grow_socket_buffers(&mut self, copied: u64, largest: u64) {
         let windows = self.subflows.iter_mut();
-        for window in windows.filter_map(|it| it.socket.receive_window.as_deref_mut()) {
+        for window in windows.filter_map(|it| it.socket.receiver.window_mut()) {
             window.grow_buffer(copied, largest);
         }
-        if let Some(only) = &self.subflows[0].socket.receive_window {
+        if let Some(only) = self.subflows[0].socket.receiver.window() {
             self.shared.receive.follow(only);
         }
     }
@@ -123,7 +123,7 @@ impl Connection {
             return self.announce_windows();
         }
         if let Some(subflow) = (0..self.subflows.len()).find(|&subflow| {
-            self.paths[subflow].established && self.subflows[subflow].socket.state.receives()
+            self.paths[subflow].established && self.subflows[subflow].socket.state().receives()
         }) {
             self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
@@ -133,10 +133,10 @@ impl Connection {
     fn announce_windows(&mut self) {
         for subflow in 0..self.subflows.len() {
             let socket = &self.subflows[subflow].socket;
-            let reopens = |own| self.shared.receive.reopens(own, socket.received());
+            let reopens = |own| self.shared.receive.reopens(own, socket.receiver.next());
             if self.paths[subflow].established
-                && socket.state.receives()
-                && socket.receive_window.as_deref().is_some_and(reopens)
+                && socket.state().receives()
+                && socket.receiver.window().is_some_and(reopens)
             {
                 self.with(subflow, |socket, cx| socket.send_ack(cx));
             }

@@ -11,7 +11,11 @@ impl Connection {
         self.shared.now = now;
         for subflow in 0..self.subflows.len() {
             let socket = &self.subflows[subflow].socket;
-            if socket.next_deadline().min(socket.pacing_deadline()) > now {
+            if socket
+                .next_deadline()
+                .min(socket.controller.pacing_deadline())
+                > now
+            {
                 continue;
             }
             self.with(subflow, |socket, cx| socket.on_delayed_ack(cx));
@@ -24,7 +28,11 @@ impl Connection {
                     }
                 }
                 Fired::Probe => {
-                    if self.subflows[subflow].socket.stuck(&self.shared) {
+                    if self.subflows[subflow]
+                        .socket
+                        .host
+                        .is_stuck(self.shared.config.limits.retries)
+                    {
                         self.lose_subflow(subflow, CloseReason::TimedOut);
                     } else {
                         self.send.push_head();
@@ -47,7 +55,7 @@ impl Connection {
             .join
             .as_ref()
             .is_some_and(|join| join.unconfirmed)
-            && self.subflows[subflow].socket.state.synchronised()
+            && self.subflows[subflow].socket.state().synchronised()
         {
             return self.repeat_join_ack(subflow);
         }
@@ -57,14 +65,14 @@ impl Connection {
         }
         self.doubt_capable(subflow);
         if !self.with(subflow, |socket, cx| socket.on_timeout(cx)) {
-            let reason = if self.subflows[subflow].socket.state.synchronised() {
+            let reason = if self.subflows[subflow].socket.state().synchronised() {
                 CloseReason::TimedOut
             } else {
                 CloseReason::Unreachable
             };
             return self.lose_subflow(subflow, reason);
         }
-        if self.subflows[subflow].socket.state.synchronised()
+        if self.subflows[subflow].socket.state().synchronised()
             && self.session.multipath.is_some()
             && self.shared.config.profile.reinjects_on_timeout()
         {
@@ -80,7 +88,7 @@ impl Connection {
     fn lacks_route_to_answer(&self, subflow: usize) -> bool {
         let own = &self.subflows[subflow];
         let address = own.tuple.local.ip();
-        own.socket.state == State::SynReceived
+        own.socket.state() == State::SynReceived
             && self.shared.config.profile.needs_route_for_syn_ack()
             && self.policy.addresses().is_down(address)
     }
@@ -117,7 +125,7 @@ impl Connection {
         if !self.paced {
             return NEVER;
         }
-        let sockets = self.sockets().map(Socket::pacing_deadline);
+        let sockets = self.sockets().map(|it| it.controller.pacing_deadline());
         sockets.min().unwrap_or(NEVER)
     }
 }

@@ -178,7 +178,7 @@ impl Connection {
         let isn = host.isn;
         let mut connection = Self::new(host, tuple, false, now)?;
         if let Some(isn) = isn {
-            connection.subflows[0].socket.begin_at(isn);
+            connection.subflows[0].socket.flight.begin_at(isn);
         }
         connection.shared.counters.increment(Mib::TcpPassiveOpens);
         let offered = syn.mptcp().iter().find_map(|option| match option {
@@ -234,11 +234,11 @@ impl Connection {
         let isn = self.random.next_u32();
         let congestion = self.algorithms.congestion(config)?;
         let mut socket = Socket::new(config, mss, isn, congestion, reckoning);
-        socket.prepare_search(config, mtu, local.is_ipv6());
+        socket.mss.prepare_search(config, mtu, local.is_ipv6());
         if let Some(announced) = config.limits.announced_mss {
-            socket.announce(announced);
+            socket.mss.announce(announced);
         }
-        self.paced |= socket.is_paced();
+        self.paced |= socket.controller.paces();
         self.tends_queues |= self.paced;
         self.paths.push(Path {
             buffer: config.send_buffer.default,
@@ -302,7 +302,7 @@ impl Connection {
         }
         if self.rerouted {
             for transmit in &self.shared.out {
-                self.subflows[transmit.subflow].socket.find_route();
+                self.subflows[transmit.subflow].socket.mss.find_route();
             }
         }
         &mut self.shared.out

@@ -63,7 +63,7 @@ impl Connection {
 
     /// Counts no longer on a subflow, whose socket goes on until its FIN is through. What it carried goes to the others.
     pub(super) fn leave_subflow(&mut self, subflow: usize, reason: CloseReason) {
-        if !self.subflows[subflow].socket.state.synchronised() {
+        if !self.subflows[subflow].socket.state().synchronised() {
             return self.lose_subflow(subflow, reason);
         }
         self.with(subflow, |socket, cx| socket.send_ack(cx));
@@ -142,7 +142,7 @@ impl Connection {
     fn lose_finished_subflows(&mut self) {
         for subflow in 0..self.subflows.len() {
             let own = &self.subflows[subflow];
-            if own.socket.state == State::Closed && own.closed_at.is_none() {
+            if own.socket.state() == State::Closed && own.closed_at.is_none() {
                 self.lose_subflow(subflow, CloseReason::Reset);
                 self.push();
             }
@@ -159,7 +159,7 @@ impl Connection {
         }
         if self.established && self.send.closed() && self.shared.receive.at_end() {
             for subflow in 0..self.subflows.len() {
-                match self.subflows[subflow].socket.state {
+                match self.subflows[subflow].socket.state() {
                     State::Closed if self.subflows[subflow].closed_at.is_none() => {
                         self.close_subflow(subflow);
                     }
@@ -167,7 +167,7 @@ impl Connection {
                     _ => {}
                 }
             }
-            let over = |socket: &Socket| matches!(socket.state, State::Closed | State::TimeWait);
+            let over = |socket: &Socket| matches!(socket.state(), State::Closed | State::TimeWait);
             if self.sockets().any(over)
                 && self.subflows.iter().all(|subflow| {
                     over(&subflow.socket) || subflow.socket.lingers() || subflow.closed_at.is_some()
@@ -176,7 +176,7 @@ impl Connection {
                 return self.end(CloseReason::Finished);
             }
         }
-        let closed = |socket: &Socket| socket.state == State::Closed;
+        let closed = |socket: &Socket| socket.state() == State::Closed;
         if self.session.multipath.is_none() && self.established && self.sockets().all(closed) {
             // Both FINs were acknowledged, yet a fallback in mid-stream left a hole that nothing fills any more.
             self.end(CloseReason::Reset);
@@ -197,13 +197,14 @@ pub(super) fn refuse_late_data(
         return false;
     }
     let socket = &connection.subflows[subflow].socket;
-    let end = socket.position(segment) + u64::from(segment.payload.len);
-    let new = segment.payload.len > 0 && end > socket.received() && !socket.peer_finished();
+    let end = socket.receiver.position(segment) + u64::from(segment.payload.len);
+    let new =
+        segment.payload.len > 0 && end > socket.receiver.next() && !socket.receiver.finished();
     if !new {
         return false;
     }
     // What is left of a socket whose FIN was acknowledged reads no options.
-    let reads = socket.state != State::FinWait2;
+    let reads = socket.state() != State::FinWait2;
     let mapped = segment.dss.is_some_and(|dss| dss.mapping.is_some());
     connection.with(subflow, |socket, cx| socket.refuse(cx, segment));
     if reads

@@ -34,10 +34,10 @@ impl Connection {
     /// `mptcp_active_detect_blackhole`).
     pub(super) fn doubt_capable(&mut self, subflow: usize) {
         let socket = &self.subflows[subflow].socket;
-        if self.subflows[subflow].join.is_some() || socket.state != State::SynSent {
+        if self.subflows[subflow].join.is_some() || socket.state() != State::SynSent {
             return;
         }
-        let due = socket.timeouts() == self.shared.config.capable_repetitions();
+        let due = socket.recovery.timeouts() == self.shared.config.capable_repetitions();
         self.session.withheld = due && self.session.multipath.is_some();
         if self.session.withheld {
             self.shared
@@ -58,7 +58,7 @@ impl Connection {
     /// to what came during the handshake, and late.
     pub(super) fn on_bare_ack(&mut self, subflow: usize, segment: &Segment) {
         // Where both sides are closing it comes from TIME-WAIT, which in Linux knows no options.
-        if !segment.mptcp().is_empty() || self.subflows[subflow].socket.closing() {
+        if !segment.mptcp().is_empty() || self.subflows[subflow].socket.lifetime.closing() {
             return;
         }
         let confirmed = self
@@ -85,7 +85,7 @@ impl Connection {
         let late = self.shared.receive.next > 0 || self.shared.receive.reassembly_bytes() > 0;
         if self.is_contiguous() && (!late || self.shared.config.profile.falls_back_late()) {
             self.fall_back("data without a mapping");
-            self.subflows[subflow].socket.request_ack();
+            self.subflows[subflow].socket.receiver.request_ack();
         } else {
             self.shared.counters.increment(Mib::MPTcpExtDSSNoMatchTCP);
             self.reset_subflow(subflow, ResetReason::MiddleboxInterference);

@@ -337,14 +337,14 @@ impl Connection {
         if joins {
             self.join_established(subflow);
             // The fourth ACK (RFC 8684 section 3.2).
-            self.subflows[subflow].socket.request_ack();
+            self.subflows[subflow].socket.receiver.request_ack();
         } else {
             self.first_subflow_established(segment);
             if self.session.multipath.is_some() {
                 self.confirm();
             }
         }
-        self.subflows[subflow].socket.state == State::Established
+        self.subflows[subflow].socket.state() == State::Established
     }
 
     fn check_capable_ack(&mut self, segment: &Segment) -> bool {
@@ -498,7 +498,7 @@ impl Connection {
 
     /// Whether the peer knows of a subflow; in SYN-SENT there is nothing to reset yet (RFC 9293 section 3.10.5).
     fn resettable(&self, subflow: usize) -> bool {
-        let state = self.subflows[subflow].socket.state;
+        let state = self.subflows[subflow].socket.state();
         !matches!(state, State::Closed | State::SynSent)
     }
 

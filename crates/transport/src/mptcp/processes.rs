@@ -22,7 +22,7 @@ impl Connection {
         self.push_after_packets();
         let wakes = self.shared.receive.reader_wakes();
         for subflow in 0..self.subflows.len() {
-            if wakes && self.with(subflow, |socket, cx| socket.read(cx)) {
+            if wakes && self.with(subflow, |socket, cx| socket.receiver.read(cx.shared)) {
                 self.with(subflow, |socket, cx| socket.flush_ack(cx));
             }
             self.note_deadline(subflow);

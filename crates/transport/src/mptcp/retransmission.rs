@@ -80,14 +80,14 @@ impl Connection {
     }
 
     fn active(&self, subflow: usize) -> bool {
-        self.paths[subflow].established && self.subflows[subflow].socket.sending()
+        self.paths[subflow].established && self.subflows[subflow].socket.state().sends()
     }
 
     /// The subflow that repeats data: nothing in flight, and a backup only if nothing moves anywhere (`mptcp_subflow_get_retrans`).
     fn idle_subflow(&self) -> Option<usize> {
         let idle = |subflow: &usize| {
-            self.subflows[*subflow].socket.nothing_in_flight()
-                && self.subflows[*subflow].socket.nothing_unsent()
+            self.subflows[*subflow].socket.flight.is_empty()
+                && self.subflows[*subflow].socket.queue.is_empty()
         };
         let active = || (0..self.subflows.len()).filter(|&subflow| self.active(subflow));
         if let Some(subflow) = active()
@@ -107,12 +107,12 @@ impl Connection {
     fn count_silences(&mut self) {
         for subflow in 0..self.subflows.len() {
             if !self.active(subflow)
-                || (self.subflows[subflow].socket.nothing_in_flight()
-                    && self.subflows[subflow].socket.nothing_unsent())
+                || (self.subflows[subflow].socket.flight.is_empty()
+                    && self.subflows[subflow].socket.queue.is_empty())
             {
                 continue;
             }
-            let heard_at = self.subflows[subflow].socket.heard_at();
+            let heard_at = self.subflows[subflow].socket.silence.heard_in();
             let silence = &mut self.subflows[subflow].silence;
             if silence.periods == 0 {
                 *silence = Silence {
@@ -161,7 +161,7 @@ impl Connection {
         }
         for subflow in 0..self.subflows.len() {
             if self.paths[subflow].potentially_failed
-                && self.subflows[subflow].socket.heard_at()
+                && self.subflows[subflow].socket.silence.heard_in()
                     != self.subflows[subflow].silence.heard_at
             {
                 self.revive(subflow);

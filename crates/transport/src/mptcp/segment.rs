@@ -62,7 +62,7 @@ impl Connection {
             self.shared.counters.increment(Mib::TcpInCsumErrors);
             return;
         }
-        let state = self.subflows[subflow].socket.state;
+        let state = self.subflows[subflow].socket.state();
         let ready = match state {
             State::Closed => return self.with(subflow, |socket, cx| socket.refuse(cx, segment)),
             State::SynSent => {
@@ -76,11 +76,12 @@ impl Connection {
             self.on_synchronised(subflow, segment, arrival);
         }
         let socket = &self.subflows[subflow].socket;
-        if (socket.repairs() || socket.wants_new_first()) && socket.state.synchronised() {
+        if (socket.repairs() || socket.recovery.wants_new_first()) && socket.state().synchronised()
+        {
             self.send_lost(subflow);
         }
         self.push_inline();
-        if self.subflows[subflow].socket.owes_ack() {
+        if self.subflows[subflow].socket.receiver.owes_ack() {
             self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
         if state == State::SynReceived && self.policy.manager().begins(now) {
@@ -96,10 +97,10 @@ impl Connection {
     /// ICMP says of a packet of a subflow, whose segment began at `seq`, that it was longer than the next link takes.
     pub fn on_packet_too_big(&mut self, subflow: usize, seq: u32, mtu: u32, now: Nanos) {
         self.shared.now = now;
-        if self.subflows[subflow].socket.state == State::Closed {
+        if self.subflows[subflow].socket.state() == State::Closed {
             return;
         }
-        if !self.subflows[subflow].socket.awaits(seq) {
+        if !self.subflows[subflow].socket.flight.awaits(seq) {
             self.shared.counters.increment(Mib::TcpExtOutOfWindowIcmps);
             return;
         }
@@ -107,7 +108,7 @@ impl Connection {
             return;
         }
         self.shared.event(EventKind::PathMtu { subflow, mtu });
-        if !self.subflows[subflow].socket.state.synchronised() || self.cut_and_resend(subflow) {
+        if !self.subflows[subflow].socket.state().synchronised() || self.cut_and_resend(subflow) {
             self.push();
         }
         self.note_deadline(subflow);
@@ -118,7 +119,7 @@ impl Connection {
     /// as sent all the same, and the queue only asks for a lower rate (NET_XMIT_CN).
     pub fn on_local_drop(&mut self, subflow: usize, seq: u32, sent: bool, now: Nanos) {
         if !self.shared.config.profile.hears_local_drops()
-            || !self.subflows[subflow].socket.state.synchronised()
+            || !self.subflows[subflow].socket.state().synchronised()
         {
             return;
         }
@@ -157,15 +158,16 @@ impl Connection {
     /// it (Linux `__sk_dst_check` in `__ip_queue_xmit`, `tcp_current_mss`). The bytes that are there to be sent may be more in a segment then.
     pub fn reroute(&mut self, subflow: usize, mtu: u32) {
         let ipv6 = self.subflows[subflow].tuple.local.is_ipv6();
-        self.subflows[subflow].socket.reroute(mtu, ipv6);
+        self.subflows[subflow].socket.mss.reroute(mtu, ipv6);
         (self.rerouted, self.tends_queues) = (true, true);
     }
 
     /// Sends again what is lost, after new data where F-RTO wants that and there is some.
     fn send_lost(&mut self, subflow: usize) {
-        if self.subflows[subflow].socket.wants_new_first() {
+        if self.subflows[subflow].socket.recovery.wants_new_first() {
             self.push();
-            if self.subflows[subflow].socket.sent_new() {
+            let socket = &mut self.subflows[subflow].socket;
+            if socket.recovery.sent_new(&socket.flight) {
                 return;
             }
         }
@@ -204,18 +206,18 @@ impl Connection {
             (None, true) if self.is_piece(subflow, segment) => {}
             (None, true) => self.on_bare_ack(subflow, segment),
         }
-        if self.subflows[subflow].socket.state != State::Established
+        if self.subflows[subflow].socket.state() != State::Established
             && (refuse_late_data(self, subflow, segment) || !self.goes_on(subflow, segment))
         {
             return;
         }
         if segment.payload.len > 0 {
             self.on_payload(subflow, segment);
-            if self.subflows[subflow].socket.state == State::Closed {
+            if self.subflows[subflow].socket.state() == State::Closed {
                 return;
             }
         }
-        self.subflows[subflow].socket.answer_probe(segment);
+        self.subflows[subflow].socket.receiver.answer_probe(segment);
         self.on_fin(subflow, segment);
     }
 
@@ -223,12 +225,12 @@ impl Connection {
     #[inline(never)]
     fn goes_on(&mut self, subflow: usize, segment: &Segment) -> bool {
         let socket = &mut self.subflows[subflow].socket;
-        if socket.is_beyond_fin(segment) {
+        if socket.receiver.is_beyond_fin(segment) {
             // RFC 9293 section 3.10.7.4, seventh step: it is ignored.
-            socket.request_ack();
+            socket.receiver.request_ack();
             return false;
         }
-        socket.state != State::Closed
+        socket.state() != State::Closed
     }
 
     /// The first steps for a segment that opens or ends something, or has rare options. False: there are no others.
@@ -253,11 +255,11 @@ impl Connection {
             return false;
         }
         self.confirm_join(subflow);
-        let state = self.subflows[subflow].socket.state;
+        let state = self.subflows[subflow].socket.state();
         let both_closed = matches!(state, State::Closing | State::LastAck);
         if both_closed {
             self.with(subflow, |socket, cx| socket.on_ack(cx, segment));
-            let state = self.subflows[subflow].socket.state;
+            let state = self.subflows[subflow].socket.state();
             if matches!(state, State::Closed | State::TimeWait) {
                 // Nobody is left for its options (RFC 9293 section 3.10.7.4, fifth step; Linux `tcp_rcv_state_process`).
                 return true;
@@ -265,7 +267,7 @@ impl Connection {
         }
         if segment.rare.is_some() {
             self.on_options(subflow, segment);
-            if self.ended.is_some() || self.subflows[subflow].socket.state == State::Closed {
+            if self.ended.is_some() || self.subflows[subflow].socket.state() == State::Closed {
                 return false;
             }
         }
@@ -350,7 +352,7 @@ impl Connection {
                 MptcpOption::RemoveAddr { address_ids } => self.on_remove_addr(address_ids),
                 // The third ACK again: the fourth was lost (RFC 8684 section 3.2).
                 MptcpOption::Join(MpJoin::Ack { .. }) => {
-                    self.subflows[subflow].socket.request_ack()
+                    self.subflows[subflow].socket.receiver.request_ack()
                 }
                 MptcpOption::Prio { backup } => {
                     self.shared.counters.increment(Mib::MPTcpExtMPPrioRx);
@@ -360,9 +362,9 @@ impl Connection {
                 MptcpOption::Fail { .. } => self.on_fail(subflow),
                 MptcpOption::FastClose { receiver_key } if self.is_own_key(*receiver_key) => {
                     let socket = &mut self.subflows[subflow].socket;
-                    if socket.position(segment) < socket.received() {
+                    if socket.receiver.position(segment) < socket.receiver.next() {
                         // Outside the window (RFC 9293 section 3.10.7.4, first step).
-                        socket.request_ack();
+                        socket.receiver.request_ack();
                         continue;
                     }
                     self.shared.counters.increment(Mib::MPTcpExtMPFastcloseRx);
@@ -428,7 +430,7 @@ impl Connection {
             let beyond = start.checked_add(mapping.len.into());
             let end = beyond.and_then(|beyond| beyond.checked_sub(1));
             self.shared.receive.ends_at(end);
-            self.subflows[subflow].socket.request_ack();
+            self.subflows[subflow].socket.receiver.request_ack();
         }
     }
 
@@ -439,8 +441,8 @@ impl Connection {
             return false;
         }
         let (from, next) = (
-            self.subflows[subflow].socket.position(segment),
-            self.subflows[subflow].socket.received(),
+            self.subflows[subflow].socket.receiver.position(segment),
+            self.subflows[subflow].socket.receiver.next(),
         );
         let end = from + u64::from(segment.payload.len);
         let mapped = self.covering(subflow, from, end).is_some();
@@ -475,21 +477,21 @@ impl Connection {
     }
 
     fn on_payload(&mut self, subflow: usize, segment: &Segment) {
-        let seq = self.subflows[subflow].socket.position(segment);
+        let seq = self.subflows[subflow].socket.receiver.position(segment);
         if segment.timestamps.is_some() {
             self.with(subflow, |socket, cx| {
-                socket.sample_receiver_rtt(cx, segment)
+                socket.receiver.sample_rtt(cx.shared, segment)
             });
         }
         let offset = match self.place(subflow, seq, segment) {
             Place::At(offset) => offset,
             Place::Unmapped => {
                 // Before its turn the mapping may be with what is missing; as if lost, it comes again. After it, it was there once.
-                let next = self.subflows[subflow].socket.received();
+                let next = self.subflows[subflow].socket.receiver.next();
                 if seq <= next && next < seq + u64::from(segment.payload.len) {
                     return self.on_unmapped(subflow);
                 }
-                return self.subflows[subflow].socket.request_ack();
+                return self.subflows[subflow].socket.receiver.request_ack();
             }
             // The bytes belong to another place of the stream, and those of this place never come on this subflow.
             Place::Elsewhere => {
@@ -507,7 +509,7 @@ impl Connection {
             len = receive.taken_beyond(offset, len);
             if len == 0 {
                 self.shared.counters.increment(Mib::TcpExtTCPZeroWindowDrop);
-                self.subflows[subflow].socket.request_ack();
+                self.subflows[subflow].socket.receiver.request_ack();
                 return;
             }
         }
@@ -523,10 +525,10 @@ impl Connection {
     /// Where in the peer's stream the options of a segment put its payload; for owners whose packets are bytes, to look up what should be
     /// there. Absent: no mapping covers it.
     pub fn locate(&mut self, subflow: usize, segment: &Segment) -> Option<u64> {
-        if !self.subflows[subflow].socket.state.synchronised() || segment.payload.len == 0 {
+        if !self.subflows[subflow].socket.state().synchronised() || segment.payload.len == 0 {
             return None;
         }
-        let seq = self.subflows[subflow].socket.position(segment);
+        let seq = self.subflows[subflow].socket.receiver.position(segment);
         match self.place(subflow, seq, segment) {
             Place::At(offset) => Some(offset),
             Place::Unmapped | Place::Elsewhere => None,
@@ -599,29 +601,29 @@ impl Connection {
 
     fn on_fin(&mut self, subflow: usize, segment: &Segment) {
         let socket = &mut self.subflows[subflow].socket;
-        let open = !socket.peer_finished();
+        let open = !socket.receiver.finished();
         if segment.flags.contains(Flags::FIN) {
-            if socket.peer_finished() {
+            if socket.receiver.finished() {
                 socket.repeated_fin(&mut self.shared);
             } else {
-                let at = socket.position(segment) + u64::from(segment.payload.len);
+                let at = socket.receiver.position(segment) + u64::from(segment.payload.len);
                 // What came already has no FIN before it.
-                if at >= socket.received() {
+                if at >= socket.receiver.next() {
                     socket.on_fin(&mut self.shared, at);
                 }
             }
         } else {
             socket.advance_fin(&mut self.shared);
         }
-        if open && socket.peer_finished() && socket.closing() {
+        if open && socket.receiver.finished() && socket.lifetime.closing() {
             // An acknowledgement by itself, before whatever is still to be sent (Linux `tcp_fin`).
             self.with(subflow, |socket, cx| socket.send_ack(cx));
         }
         if self.session.multipath.is_none()
-            && self.subflows[subflow].socket.peer_finished()
+            && self.subflows[subflow].socket.receiver.finished()
             && self.shared.receive.end.is_none()
         {
-            self.shared.receive.end = Some(self.subflows[subflow].socket.received() - 2);
+            self.shared.receive.end = Some(self.subflows[subflow].socket.receiver.next() - 2);
         }
     }
 }
@@ -629,8 +631,8 @@ impl Connection {
 /// A reset has the number of the FIN before it, and this end is open (Linux `tcp_reset_check`).
 fn resets_behind_fin(socket: &Socket, segment: &Segment) -> bool {
     let waits = matches!(
-        socket.state,
+        socket.state(),
         State::CloseWait | State::LastAck | State::Closing
     );
-    waits && socket.position(segment) + 1 == socket.received()
+    waits && socket.receiver.position(segment) + 1 == socket.receiver.next()
 }

@@ -51,7 +51,7 @@ pub struct Subflow {
 impl Subflow {
     /// Its peer hears what it sends.
     pub(super) fn reaches(&self, path: &Path) -> bool {
-        path.established && self.socket.state.synchronised()
+        path.established && self.socket.state().synchronised()
     }
 
     pub(super) fn new(tuple: Tuple, ids: (u8, u8), socket: Socket, join: Option<Join>) -> Self {
@@ -75,12 +75,12 @@ impl Subflow {
 
     /// Whether the connection still counts on it.
     pub(super) fn is_open(&self) -> bool {
-        self.closed_at.is_none() && self.socket.state != State::Closed
+        self.closed_at.is_none() && self.socket.state() != State::Closed
     }
 
     /// It is more than a join that the peer asked for and has not confirmed (Linux: a request socket).
     pub(super) fn is_known(&self) -> bool {
-        self.join.is_none() || self.socket.state != State::SynReceived
+        self.join.is_none() || self.socket.state() != State::SynReceived
     }
 
     pub fn socket(&self) -> &Socket {
@@ -96,7 +96,7 @@ impl Subflow {
     #[cold]
     #[inline(never)]
     pub(super) fn remember(&mut self, mapping: Mapped) {
-        let received = self.socket.received();
+        let received = self.socket.receiver.next();
         let known = &mut self.mappings.get_or_insert_default().0;
         if !known.contains(&mapping) {
             known.retain(|&(from, _, len)| from + u64::from(len) > received);

@@ -2,11 +2,8 @@
 //! also waits for the acknowledgement. After that it waits for the timer of window probes, which sends it
 //! (`tcp_nagle_check`, `tcp_check_probe_timer`, `tcp_write_wakeup`).
 
-use polypath_wire::tcp::Segment;
-
+use super::Socket;
 use super::timer::Pending;
-use super::{FinState, Socket};
-use crate::seq::unwrap;
 use crate::tcp::context::Shared;
 use crate::{MILLISECOND, Nanos};
 
@@ -16,14 +13,12 @@ const SHORTEST: Nanos = 200 * MILLISECOND;
 impl Socket {
     /// Whether a segment that is not full has to wait. A FIN takes with it what is left (`tcp_send_fin`).
     pub(super) fn corked(&self, shared: &Shared) -> bool {
-        (shared.config.cork || shared.more_follows)
-            && !shared.uncorked
-            && self.fin == FinState::None
+        (shared.config.cork || shared.more_follows) && !shared.uncorked && !self.lifetime.closing()
     }
 
     /// Something small could not leave: sees to it that it will, if nothing else is under way that would.
     pub(crate) fn hold(&mut self, shared: &Shared) {
-        if self.sent.is_empty() && self.timers.pending == Pending::None && self.corked(shared) {
+        if self.flight.is_empty() && self.timers.pending() == Pending::None && self.corked(shared) {
             let wait = self.retransmission_timeout(shared).max(SHORTEST);
             self.timers.set(Pending::Probe, shared.now + wait);
         }
@@ -31,20 +26,13 @@ impl Socket {
 
     /// What waits here leaves when its timer says so.
     pub(crate) fn tries_again(&self) -> bool {
-        self.timers.pending == Pending::Probe
+        self.timers.pending() == Pending::Probe
     }
 
     /// Whether the retransmission timer neither runs nor has passed its turn to another of the kind.
     pub(super) fn awaits_no_answer(&self) -> bool {
-        matches!(self.timers.pending, Pending::None | Pending::Probe)
+        matches!(self.timers.pending(), Pending::None | Pending::Probe)
     }
-}
-
-/// Whether a segment ends below what was acknowledged, as a keep-alive does: its acknowledgement is not looked at (Linux `tcp_sequence`,
-/// before `tcp_ack`).
-pub(super) fn is_old(socket: &Socket, segment: &Segment) -> bool {
-    let seq = unwrap(socket.irs, segment.seq, socket.received);
-    seq + u64::from(segment.seq_len()) < socket.ack.acknowledged()
 }
 
 /// An acknowledgement arrived while nothing is in flight: what a cork holds waits once more from then on (`tcp_ack_probe`,

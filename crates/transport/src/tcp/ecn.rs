@@ -7,8 +7,7 @@ use polypath_wire::tcp::{Flags, Segment};
 
 use super::Socket;
 use super::context::{Context, Options};
-use crate::congestion;
-use crate::{Codepoint, NEVER, Purpose};
+use crate::{Codepoint, Purpose};
 
 /// The ACE field, as bits of the header.
 const ACE: Flags = Flags::AE.union(Flags::CWR).union(Flags::ECE);
@@ -200,8 +199,7 @@ pub(super) fn settle(socket: &mut Socket) {
     if needs && !socket.negotiated.ecn {
         socket.negotiated.echoes_each = false;
         socket.negotiated.low_latency = false;
-        socket.congestion = congestion::fallback();
-        socket.paced = None;
+        socket.controller.fall_back();
     }
 }
 
@@ -263,9 +261,9 @@ pub(super) fn on_field(
     if segment.flags.contains(Flags::CWR) {
         socket.ecn.tells = false;
     }
-    if marked && !socket.came_before(segment) {
+    if marked && !socket.receiver.came_before(segment) {
         socket.ecn.tells = true;
-        socket.ack.immediately();
+        socket.receiver.request_ack();
     }
 }
 
@@ -282,7 +280,7 @@ fn count(socket: &mut Socket, field: Codepoint, segment: &Segment) {
     }
     let changed = std::mem::replace(&mut accurate.last, field) != field;
     if changed && segment.payload.len > 0 {
-        socket.ack.immediately();
+        socket.receiver.request_ack();
     }
 }
 
@@ -291,18 +289,18 @@ fn count(socket: &mut Socket, field: Codepoint, segment: &Segment) {
 /// (`tcp_ecn_accept_cwr`).
 #[inline(never)]
 fn echo_each(socket: &mut Socket, cx: &mut Context<impl Options>, marked: bool, segment: &Segment) {
-    if segment.payload.len == 0 || socket.came_before(segment) {
+    if segment.payload.len == 0 || socket.receiver.came_before(segment) {
         return;
     }
     if socket.ecn.tells != marked {
-        if socket.ack.deadline() != NEVER {
+        if socket.receiver.puts_off_ack() {
             socket.send_ack(cx);
         }
         socket.ecn.tells = marked;
-        socket.ack.immediately();
+        socket.receiver.request_ack();
     }
     if segment.flags.contains(Flags::CWR) {
-        socket.ack.immediately();
+        socket.receiver.request_ack();
     }
 }
 
@@ -316,8 +314,8 @@ pub(super) fn reported(socket: &mut Socket, flags: Flags, packets: u32, news: bo
             0
         };
     };
-    if accurate.untold >= MOST_UNTOLD && socket.ack.deadline() != NEVER {
-        socket.ack.immediately();
+    if accurate.untold >= MOST_UNTOLD && socket.receiver.puts_off_ack() {
+        socket.receiver.request_ack();
     }
     // One that is out of order may be old (section 3.2.2.5.2).
     if !news {

@@ -2,7 +2,8 @@
 //! could hold more waits for the next acknowledgement if that is near (net/ipv4/tcp_output.c `tcp_write_xmit`,
 //! `tcp_tso_should_defer`, `__tcp_transmit_skb`).
 
-use super::{Chunk, FinState, Push, Socket};
+use super::flight::Flight;
+use super::{Chunk, Push, Socket};
 use crate::linux::send_memory;
 use crate::path::{CaState, Path};
 use crate::tcp::context::{Context, Options};
@@ -66,7 +67,7 @@ impl Socket {
         cx: &mut Context<impl Options>,
         at_once: bool,
     ) -> Result<Group, Deferred> {
-        let Some(head) = self.buffers.as_mut().and_then(|buffers| buffers.head(0)) else {
+        let Some(head) = self.queue.buffers_mut().and_then(|it| it.head(0)) else {
             return Ok(Group {
                 segments: 1,
                 bytes: 0,
@@ -76,19 +77,19 @@ impl Socket {
         let rest = (head.len % u64::from(cx.path.mss.max(1))) as u32;
         let front = Front {
             bytes: head.len,
-            window: self.window.end().saturating_sub(self.next),
-            offered: self.window.end().saturating_sub(self.una),
+            window: self.window.end().saturating_sub(self.flight.next()),
+            offered: self.window.end().saturating_sub(self.flight.una()),
             followed: !head.last,
             rest_leaves: !head.last || self.nagle_admits(cx.shared, rest, cx.path.mss),
-            ends: self.closing(),
+            ends: self.lifetime.closing(),
         };
         let group = if at_once {
-            self.segments(&cx.path, front)
+            segments(&self.flight, &cx.path, front)
         } else {
             self.group(&cx.path, cx.shared.now, front)?
         };
         let (mut number, mut bytes) = (0, 0);
-        for chunk in self.unsent.iter().take(group as usize) {
+        for chunk in self.queue.chunks().iter().take(group as usize) {
             let len = u64::from(chunk.len);
             let fits = number == 0 || bytes + len <= head.len;
             if !cx.shared.admits(chunk.offset + len) || !fits {
@@ -105,22 +106,14 @@ impl Socket {
 
     #[inline(always)]
     pub(super) fn take_group(&mut self, group: Group) {
-        let end = self.next + group.bytes;
-        if let Some(buffers) = &mut self.buffers {
-            buffers.leave(group.bytes, end);
-        }
-    }
-
-    /// Whether its segments lie in buffers of its own.
-    pub(crate) fn has_buffers(&self) -> bool {
-        self.buffers.is_some()
+        (self.queue).leave(group.bytes, self.flight.next() + group.bytes);
     }
 
     /// Sends a group of what is queued, whatever the rules on small segments say. The window has room. False: nothing is queued that the
     /// peer's window admits.
     #[cold]
     pub(crate) fn send_group(&mut self, cx: &mut Context<impl Options>) -> bool {
-        let queued = self.unsent.front();
+        let queued = self.queue.front();
         let admitted = |first: &Chunk| cx.shared.admits(first.offset + u64::from(first.len));
         if !queued.is_some_and(admitted) {
             return false;
@@ -136,17 +129,16 @@ impl Socket {
     /// Sends a group that was taken, and the FIN after the last.
     pub(super) fn send_chunks(&mut self, cx: &mut Context<impl Options>, group: Group) {
         for nth in 1..=group.segments {
-            let Some(mut chunk) = self.unsent.pop_front() else {
+            let Some(mut chunk) = self.queue.pop() else {
                 break;
             };
-            if self.buffers.is_some() {
+            if self.queue.has_buffers() {
                 let last = nth == group.segments;
                 chunk.push = if last { group.push } else { Push::No };
             }
-            self.unsent_bytes -= u64::from(chunk.len);
             self.send_chunk(cx, chunk);
         }
-        if self.fin == FinState::Queued {
+        if self.lifetime.fin_waits() {
             self.send_fin(cx);
         }
     }
@@ -160,38 +152,24 @@ impl Socket {
         {
             return Err(deferred);
         }
-        Ok(self.segments(path, head))
-    }
-
-    /// How many segments of the head leave together if none waits.
-    pub(crate) fn segments(&self, path: &Path, head: Front) -> u32 {
-        let mss = u64::from(path.mss.max(1));
-        let whole = head.bytes / mss;
-        let rest = u64::from(head.rest_leaves && head.bytes % mss > 0);
-        self.quota(path).min(whole + rest).max(1) as u32
-    }
-
-    /// The most segments that leave together (`tcp_cwnd_test`, `tcp_tso_segs`).
-    pub(crate) fn quota(&self, path: &Path) -> u64 {
-        let room = path.cwnd.saturating_sub(self.in_flight());
-        u64::from(room.min((path.cwnd / 2).max(1))).min(send_memory::segments_sent(path))
+        Ok(segments(&self.flight, path, head))
     }
 
     fn defers(&self, path: &Path, now: Nanos, head: Front, most: u64) -> Option<Deferred> {
         if matches!(path.state, CaState::Recovery | CaState::Loss)
-            || now > self.last_sent_at + RECENT
+            || now > self.flight.data_left_at() + RECENT
         {
             return None;
         }
         // What fits without the options of Multipath TCP, although every segment has them.
         let mss = u64::from(self.plain_mss().max(1));
-        let admitted = u64::from(path.cwnd.saturating_sub(self.in_flight())) * mss;
+        let admitted = u64::from(path.cwnd.saturating_sub(self.flight.in_flight())) * mss;
         let limit = admitted.min(head.window);
         let fraction = head.offered.min(u64::from(path.cwnd) * mss) / WINDOW_DIVISOR;
         if limit >= most * mss || (head.followed && limit >= head.bytes) || limit >= fraction {
             return None;
         }
-        let first = self.sent.front()?;
+        let first = self.flight.segments().front()?;
         let expected = first.sent_at + path.srtt;
         if expected > now + RECENT.min(path.srtt / 2) || (head.ends && limit > head.bytes) {
             return None;
@@ -202,10 +180,24 @@ impl Socket {
     }
 }
 
+/// How many segments of the head leave together if none waits.
+pub(crate) fn segments(flight: &Flight, path: &Path, head: Front) -> u32 {
+    let mss = u64::from(path.mss.max(1));
+    let whole = head.bytes / mss;
+    let rest = u64::from(head.rest_leaves && head.bytes % mss > 0);
+    quota(flight, path).min(whole + rest).max(1) as u32
+}
+
+/// The most segments that leave together (`tcp_cwnd_test`, `tcp_tso_segs`).
+pub(crate) fn quota(flight: &Flight, path: &Path) -> u64 {
+    let room = path.cwnd.saturating_sub(flight.in_flight());
+    u64::from(room.min((path.cwnd / 2).max(1))).min(send_memory::segments_sent(path))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Reckoning;
-    use super::super::sender::Sent;
+    use super::super::flight::Sent;
     use super::*;
     use crate::settings::{Config, Profile};
 
@@ -230,11 +222,9 @@ mod tests {
         );
         for nth in 0..in_flight {
             let age = if nth == 0 { 9_800 } else { 500 };
-            socket
-                .sent
-                .push_back(Sent::syn(NOW - age * crate::MICROSECOND));
+            (socket.flight).push(Sent::syn(NOW - age * crate::MICROSECOND));
         }
-        socket.last_sent_at = NOW - MILLISECOND / 2;
+        socket.flight.note_data_left(NOW - MILLISECOND / 2);
         let path = Path {
             mss: MSS,
             cwnd: 60,
@@ -274,9 +264,9 @@ mod tests {
             waits(&socket, &path, front).is_none()
         };
         assert!(leaves(&|_, path, _| path.state = CaState::Recovery));
-        assert!(leaves(
-            &|socket, _, _| socket.last_sent_at = NOW - 2 * MILLISECOND
-        ));
+        assert!(leaves(&|socket, _, _| socket
+            .flight
+            .note_data_left(NOW - 2 * MILLISECOND)));
         assert!(leaves(&|_, path, _| path.srtt = 11 * MILLISECOND));
         assert!(leaves(&|_, _, front| front.bytes = 1_000));
         assert!(leaves(

@@ -7,13 +7,8 @@
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::{Socket, State};
-use crate::seq::{unwrap, wrap};
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{MILLISECOND, Mib, Nanos};
-
-/// Answers to segments that do not fit leave at most this often, so that two ends do not answer each other for ever (RFC 5961 section 5,
-/// Linux net.ipv4.tcp_invalid_ratelimit).
-const BETWEEN_ANSWERS: Nanos = 500 * MILLISECOND;
 
 /// A SYN that is refused by an acknowledgement of an older connection goes again after this, once its reset is there (TCP_TIMEOUT_MIN).
 const SYN_AFTER_RESET: Nanos = 2 * MILLISECOND;
@@ -50,29 +45,27 @@ impl Socket {
         segment: &Segment,
     ) -> HalfOpen {
         let flags = segment.flags & (Flags::SYN | Flags::RST | Flags::ACK);
-        if flags == Flags::SYN && segment.seq == self.irs {
-            let stamp = segment.timestamps.filter(|_| self.negotiated.timestamps);
-            if let Some((value, _)) = stamp
+        if flags == Flags::SYN && segment.seq == self.receiver.initial() {
+            if let Some(value) = self.negotiated.timestamp_of(segment)
                 && !cx.shared.config.profile.echoes_first_syn()
                 && !self.older(segment)
             {
-                self.timestamp_recent = value;
+                self.receiver.take_first_timestamp(value);
             }
-            if self.may_answer(cx.shared.now) {
+            if self.receiver.may_answer(cx.shared.now) {
                 self.retransmit(cx, 0);
                 self.arm_retransmission(cx.shared);
             }
             return HalfOpen::Waits;
         }
         let reset = flags.contains(Flags::RST);
-        if flags.contains(Flags::ACK) && !reset && segment.ack != wrap(self.iss, 1) {
+        if flags.contains(Flags::ACK) && !reset && segment.ack != self.flight.number(1) {
             self.refuse(cx, segment);
             return HalfOpen::Waits;
         }
-        // Not unwrapped: what lies before the initial number has no place.
-        let ahead = i64::from(segment.seq.wrapping_sub(wrap(self.irs, self.received)) as i32);
+        let ahead = self.receiver.ahead(segment);
         if self.older(segment) || !overlaps_window(cx.shared, ahead, segment.seq_len()) {
-            if !reset && self.may_answer(cx.shared.now) {
+            if !reset && self.receiver.may_answer(cx.shared.now) {
                 self.answer_half_open(cx);
             }
             return HalfOpen::Waits;
@@ -97,33 +90,23 @@ impl Socket {
 
     /// A segment with a timestamp below the last one (RFC 7323 section 5.3).
     fn older(&self, segment: &Segment) -> bool {
-        let stamp = segment.timestamps.filter(|_| self.negotiated.timestamps);
-        stamp.is_some_and(|(value, _)| (value.wrapping_sub(self.timestamp_recent) as i32) < -1)
+        let stamp = self.negotiated.timestamp_of(segment);
+        stamp.is_some_and(|value| self.receiver.newer_by(value) < -1)
     }
 
     fn answer_half_open(&mut self, cx: &mut Context<impl Options>) {
-        let mut segment = self.header(cx.shared.now, self.next);
-        let window = (cx.shared.receive).window(self.receive_window.as_deref_mut(), self.received)
-            >> self.negotiated.receive_shift;
-        segment.window = window.min(65_535) as u16;
+        let mut segment = self.header(cx.shared.now, self.flight.next());
+        let shift = self.negotiated.receive_shift;
+        segment.window = self.receiver.offer(&mut cx.shared.receive, shift);
         cx.shared.counters.increment(Mib::TcpOutSegs);
         cx.emit(segment);
     }
 
     fn challenge_half_open(&mut self, cx: &mut Context<impl Options>) {
-        if self.may_answer(cx.shared.now) {
+        if self.receiver.may_answer(cx.shared.now) {
             cx.shared.counters.increment(Mib::TcpExtTCPChallengeACK);
             self.answer_half_open(cx);
         }
-    }
-
-    /// Whether a segment that does not fit is answered; it then counts as answered.
-    fn may_answer(&mut self, now: Nanos) -> bool {
-        let may = now >= self.answer_after;
-        if may {
-            self.answer_after = now + BETWEEN_ANSWERS;
-        }
-        may
     }
 
     /// Whether a reset or a SYN in a synchronised state belongs to this connection; one that may not draws a challenge ACK, which a true
@@ -134,16 +117,15 @@ impl Socket {
         cx: &mut Context<impl Options>,
         segment: &Segment,
     ) -> bool {
-        let seq = unwrap(self.irs, segment.seq, self.received);
+        let (seq, next) = (self.receiver.position(segment), self.receiver.next());
         let syn = !segment.flags.contains(Flags::RST);
-        if !syn && seq == self.received {
+        if !syn && seq == next {
             return true;
         }
         cx.shared
             .counters
             .add(Mib::TcpExtTCPSYNChallenge, u32::from(syn));
-        let challenged =
-            syn || seq > self.received && cx.shared.receive.reaches(seq - self.received);
+        let challenged = syn || seq > next && cx.shared.receive.reaches(seq - next);
         if challenged {
             self.challenge(cx);
         }
@@ -160,20 +142,19 @@ impl Socket {
         segment: &Segment,
     ) -> bool {
         // Almost every segment is the next one, and acknowledges what is in flight.
-        let news = segment.ack.wrapping_sub(wrap(self.iss, self.una));
-        let usual =
-            segment.seq == wrap(self.irs, self.received) && u64::from(news) <= self.next - self.una;
+        let news = self.flight.beyond_una(segment.ack);
+        let usual = segment.seq == self.receiver.number() && u64::from(news) <= self.flight.span();
         usual || self.fits(cx, segment)
     }
 
     #[inline(never)]
     fn fits(&mut self, cx: &mut Context<impl Options>, segment: &Segment) -> bool {
-        let ahead = segment.seq.wrapping_sub(wrap(self.irs, self.received)) as i32;
-        let news = segment.ack.wrapping_sub(wrap(self.iss, self.una)) as i32;
+        let ahead = self.receiver.ahead(segment);
+        let news = self.flight.beyond_una(segment.ack) as i32;
         let (below, above) = cx.shared.receive.reach(cx.options.maps_data());
-        let fits = i64::from(ahead) <= above
-            && i64::from(ahead) >= -below
-            && i64::from(news) <= (self.next - self.una) as i64
+        let fits = ahead <= above
+            && ahead >= -below
+            && i64::from(news) <= self.flight.span() as i64
             && i64::from(news) >= -(self.window.largest() as i64);
         if !fits {
             self.challenge(cx);
@@ -183,7 +164,7 @@ impl Socket {
 
     #[cold]
     fn challenge(&mut self, cx: &mut Context<impl Options>) {
-        if self.may_answer(cx.shared.now) {
+        if self.receiver.may_answer(cx.shared.now) {
             cx.shared.counters.increment(Mib::TcpExtTCPChallengeACK);
             self.send_ack(cx);
         }
@@ -192,16 +173,16 @@ impl Socket {
     /// The SYN/ACK of the handshake again, nothing having followed it: our third ACK was lost.
     pub(crate) fn repeats_syn_ack(&self, segment: &Segment) -> bool {
         !segment.flags.contains(Flags::RST)
-            && self.received <= 1
-            && segment.seq == self.irs
-            && segment.ack == wrap(self.iss, 1)
+            && self.receiver.next() <= 1
+            && segment.seq == self.receiver.initial()
+            && segment.ack == self.flight.number(1)
     }
 
     /// A segment acknowledges what this host, which only sent its SYN, never sent: the peer holds an older connection of these addresses
     /// and ports. The reset ends that one, and the SYN follows soon (RFC 9293 section 3.5.1, Linux `tcp_rcv_synsent_state_process`).
     pub(crate) fn on_foreign_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
         self.refuse(cx, segment);
-        if self.syn_repeats == 0 {
+        if self.flight.syn_repeats() == 0 {
             self.timers.no_later_than(cx.shared.now + SYN_AFTER_RESET);
         }
     }
@@ -210,26 +191,20 @@ impl Socket {
     /// TIME-WAIT and the SYN is newer by its sequence number or its timestamp (RFC 9293 section 3.10.7.4, RFC 6191, Linux
     /// `tcp_timewait_state_process`).
     pub(crate) fn gives_way(&self, syn: &Segment) -> bool {
-        match self.state {
+        match self.lifetime.state() {
             State::Closed => true,
             State::TimeWait if !self.older(syn) => {
-                let stamp = syn.timestamps.filter(|_| self.negotiated.timestamps);
-                unwrap(self.irs, syn.seq, self.received) > self.received
-                    || stamp.is_some_and(|(value, _)| {
-                        value.wrapping_sub(self.timestamp_recent) as i32 > 0
-                    })
+                let stamp = self.negotiated.timestamp_of(syn);
+                self.receiver.position(syn) > self.receiver.next()
+                    || stamp.is_some_and(|value| self.receiver.newer_by(value) > 0)
             }
             _ => false,
         }
     }
 
-    /// Sets the initial sequence number, before anything is sent.
-    pub(crate) fn begin_at(&mut self, isn: u32) {
-        self.iss = isn;
-    }
-
     /// Where a connection's numbers begin that follows this one on the same addresses and ports: beyond those that it used.
     pub(crate) fn successor_isn(&self) -> u32 {
-        wrap(self.iss, self.next).wrapping_add(BEYOND_TIME_WAIT)
+        let next = self.flight.number(self.flight.next());
+        next.wrapping_add(BEYOND_TIME_WAIT)
     }
 }

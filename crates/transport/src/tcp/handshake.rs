@@ -1,35 +1,25 @@
 //! The three-way handshake (RFC 9293 section 3.5), and what its options settle.
 
-use std::collections::VecDeque;
-
 use polypath_wire::tcp::{Flags, Segment};
 
-use super::recovery::Recovery;
-use super::sender::Sent;
 use super::{SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION, age, ecn, timestamp};
 use crate::Codepoint;
 use crate::Mib;
 use crate::linux::send_memory;
-use crate::seq::{unwrap, wrap};
+use crate::seq::wrap;
 use crate::tcp::context::{Context, Options};
 
 impl Socket {
     /// Sends the SYN.
     pub(crate) fn connect(&mut self, cx: &mut Context<impl Options>) {
-        self.state = State::SynSent;
-        self.next = 1;
-        if self.buffers.is_some() {
+        self.lifetime.connect();
+        if self.queue.has_buffers() {
             cx.path.buffer = cx.shared.config.send_buffer.default;
         }
-        self.sent.push_back(Sent::syn(cx.shared.now));
+        self.flight.open(cx.shared.now);
         self.send_syn(cx, false);
         self.arm_retransmission(cx.shared);
         self.publish(&mut cx.path);
-    }
-
-    /// Announces another MSS than that of its MTU (Linux `tcp_advertise_mss`).
-    pub(crate) fn announce(&mut self, mss: u16) {
-        self.mss.announce(mss);
     }
 
     /// Takes the peer's SYN and answers it.
@@ -39,11 +29,10 @@ impl Socket {
         syn: &Segment,
         field: Codepoint,
     ) {
-        self.state = State::SynReceived;
+        self.lifetime.accept();
         ecn::on_syn(self, syn.flags, field);
         self.take_syn(cx, syn);
-        self.next = 1;
-        self.sent.push_back(Sent::syn(cx.shared.now));
+        self.flight.open(cx.shared.now);
         self.send_syn(cx, false);
         self.arm_retransmission(cx.shared);
         self.publish(&mut cx.path);
@@ -51,13 +40,11 @@ impl Socket {
 
     /// Reads the options that only a SYN carries.
     fn take_syn(&mut self, cx: &mut Context<impl Options>, syn: &Segment) {
-        self.irs = syn.seq;
-        self.received = 1;
-        self.ack.begin();
+        self.receiver.begin(syn.seq);
         let options = syn.rare.as_deref();
         self.negotiated.timestamps &= syn.timestamps.is_some();
-        if let Some((value, _)) = syn.timestamps.filter(|_| self.negotiated.timestamps) {
-            self.timestamp_recent = value;
+        if let Some(value) = self.negotiated.timestamp_of(syn) {
+            self.receiver.take_first_timestamp(value);
         }
         self.negotiated.sack &= options.is_some_and(|options| options.sack_permitted);
         match options
@@ -75,10 +62,13 @@ impl Socket {
             .unwrap_or(536)
             .max(SMALLEST_MSS);
         self.mss.meet(peer_mss);
-        if self.search.is_some() {
-            self.begin_search(&cx.shared.config, cx.shared.now, peer_mss);
+        if self.mss.searches() {
+            let options = self.negotiated.fixed_options();
+            let answers = self.lifetime.state() == State::SynSent;
+            let config = &cx.shared.config;
+            (self.mss).begin_search(config, cx.shared.now, options, answers);
         }
-        let end = u64::from(syn.window) + u64::from(self.state == State::SynSent);
+        let end = u64::from(syn.window) + u64::from(self.lifetime.state() == State::SynSent);
         self.window.begin(end, syn.window.into());
         self.settle_mss(cx.shared.config.profile);
         let mss = self.plain_mss();
@@ -87,19 +77,19 @@ impl Socket {
     }
 
     pub(super) fn send_syn(&mut self, cx: &mut Context<impl Options>, again: bool) {
-        let answer = self.state == State::SynReceived;
+        let answer = self.lifetime.state() == State::SynReceived;
         let mut segment = Segment {
-            seq: self.iss,
+            seq: self.flight.initial(),
             flags: Flags::SYN,
             ..Segment::default()
         };
         if answer {
             segment.flags |= Flags::ACK;
-            segment.ack = wrap(self.irs, 1);
+            segment.ack = wrap(self.receiver.initial(), 1);
         }
-        segment.flags |= ecn::offer(self, answer, again.then_some(self.syn_repeats));
+        segment.flags |= ecn::offer(self, answer, again.then_some(self.flight.syn_repeats()));
         if self.negotiated.timestamps {
-            segment.timestamps = Some((timestamp(cx.shared.now), self.timestamp_recent));
+            segment.timestamps = Some((timestamp(cx.shared.now), self.receiver.timestamp()));
         }
         let mss = self.mss.announced();
         let scale = cx.shared.config.window_scaling && (!answer || cx.shared.receive.scaling());
@@ -107,7 +97,7 @@ impl Socket {
         let answering = answer && self.negotiated.timestamps;
         let timestamps = if answering { TIMESTAMP_OPTION } else { 0 };
         let first = cx.shared.receive.first_window(
-            self.receive_window.as_deref_mut(),
+            self.receiver.window_mut(),
             u32::from(mss) - timestamps,
             cx.path.index == 0,
         );
@@ -132,7 +122,7 @@ impl Socket {
         segment: &Segment,
         field: Codepoint,
     ) -> bool {
-        if unwrap(self.iss, segment.ack, 0) != 1 {
+        if self.flight.position(segment.ack, 0) != 1 {
             return false;
         }
         ecn::on_syn_ack(self, segment.flags, field);
@@ -151,7 +141,7 @@ impl Socket {
     ) -> bool {
         if !segment.flags.contains(Flags::ACK)
             || segment.flags.contains(Flags::SYN)
-            || unwrap(self.iss, segment.ack, 0) != 1
+            || self.flight.position(segment.ack, 0) != 1
         {
             return false;
         }
@@ -164,13 +154,12 @@ impl Socket {
     }
 
     fn handshake_done(&mut self, cx: &mut Context<impl Options>, segment: &Segment, timed: bool) {
-        self.state = State::Established;
-        self.una = 1;
-        if self.buffers.is_some() {
+        self.lifetime.establish();
+        if self.queue.has_buffers() {
             send_memory::first_buffer(&mut cx.path, &cx.shared.config);
         }
-        let syn = self.sent.pop_front().filter(|syn| !syn.retransmitted());
-        if syn.is_none() && self.syn_repeats > cx.shared.config.profile.forgiven_syns() {
+        let syn = self.flight.establish();
+        if syn.is_none() && self.flight.syn_repeats() > cx.shared.config.profile.forgiven_syns() {
             // RFC 5681 section 3.1: a lost SYN or SYN/ACK reduces the initial window.
             cx.path.cwnd = 1;
         }
@@ -186,16 +175,15 @@ impl Socket {
             }
             None => self.rtt.begin_unsampled(),
         }
-        // A side that sends nothing more has no queue.
-        self.sent = VecDeque::new();
-        self.recovery = Recovery::default();
+        self.recovery.reset();
         self.timers.stop_retransmission();
         self.start_keepalive(cx.shared);
-        if self.search.is_some() {
-            self.open_search(&cx.shared.config, cx.shared.now);
+        if self.mss.searches() {
+            let options = self.negotiated.fixed_options();
+            (self.mss).open_search(&cx.shared.config, cx.shared.now, options);
         }
         ecn::settle(self);
         self.publish(&mut cx.path);
-        self.congestion.on_established(&mut cx.path);
+        self.controller.algorithm().on_established(&mut cx.path);
     }
 }

@@ -3,7 +3,6 @@
 use super::Socket;
 use crate::Nanos;
 use crate::path::CaState;
-use crate::seq::wrap;
 
 /// A socket's own part of Linux's `struct tcp_info`; windows and round trips stand in its [`crate::path::Path`]. Counts are packets.
 #[derive(Clone, Copy, Debug)]
@@ -39,36 +38,36 @@ pub struct Sequence {
 impl Socket {
     pub fn sequence(&self) -> Sequence {
         Sequence {
-            snd_una: wrap(self.iss, self.una),
-            snd_nxt: wrap(self.iss, self.next),
-            rcv_nxt: wrap(self.irs, self.received),
+            snd_una: self.flight.number(self.flight.una()),
+            snd_nxt: self.flight.number(self.flight.next()),
+            rcv_nxt: self.receiver.number(),
         }
     }
 
     /// Entries of its queues: segments in flight, chunks that wait, segments and ranges that came out of order, and what the peer SACKed.
     pub fn entries(&self) -> usize {
-        self.sent.len()
-            + self.unsent.len()
-            + self.holes.as_ref().map_or(0, |holes| holes.entries())
+        self.flight.segments().len()
+            + self.queue.chunks().len()
+            + self.receiver.entries()
             + self.recovery.sacked_ranges()
     }
 
     pub fn info(&self, config: &crate::Config) -> Info {
         Info {
-            state: self.recovery.state,
-            retransmits: self.recovery.timeouts,
-            probes: self.keepalive.sent(),
-            backoff: self.recovery.backoff,
-            unacked: self.sent.len() as u32,
-            sacked: self.recovery.sacked,
-            lost: self.recovery.lost,
-            retransmitting: self.recovery.retransmitting,
+            state: self.recovery.state(),
+            retransmits: self.recovery.timeouts(),
+            probes: self.silence.probes(),
+            backoff: self.recovery.backoff(),
+            unacked: self.flight.packets(),
+            sacked: self.flight.sacked(),
+            lost: self.flight.lost(),
+            retransmitting: self.flight.retransmitting(),
             send_mss: self.plain_mss(),
-            receive_mss: self.receive_window.as_ref().map_or(0, |it| it.segment),
+            receive_mss: self.receiver.window().map_or(0, |it| it.segment),
             announced_mss: self.mss.announced().into(),
-            reordering: self.rack.degree as u32,
+            reordering: self.recovery.reordering_degree() as u32,
             rto: self.rtt.rto(config),
-            last_received: self.ack.last_received(),
+            last_received: self.receiver.last_received(),
         }
     }
 }

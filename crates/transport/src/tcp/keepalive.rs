@@ -3,32 +3,50 @@
 use super::Socket;
 use super::timer::Idle;
 use crate::tcp::context::{Context, Options, Shared};
-use crate::{Mib, Nanos};
+use crate::{MILLISECOND, Mib, Nanos};
 
-/// Probes since the peer was heard.
+/// How long nothing was heard of the peer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Probes {
-    sent: u32,
-    /// When the last one left.
-    last_at: Nanos,
+pub(crate) struct Silence {
+    /// When the peer last acknowledged anything.
+    heard_at: Nanos,
+    /// Probes since then, and when the last one left.
+    probes: u32,
+    probed_at: Nanos,
 }
 
-impl Probes {
-    pub fn sent(self) -> u32 {
-        self.sent
+impl Silence {
+    /// The peer acknowledges something.
+    #[inline(always)]
+    pub fn end(&mut self, now: Nanos) {
+        self.heard_at = now;
+    }
+
+    #[inline(always)]
+    pub fn heard_at(&self) -> Nanos {
+        self.heard_at
+    }
+
+    /// The same to the millisecond (Linux `rcv_tstamp`).
+    pub fn heard_in(&self) -> Nanos {
+        self.heard_at / MILLISECOND * MILLISECOND
+    }
+
+    pub fn probes(&self) -> u32 {
+        self.probes
     }
 
     /// So many went unanswered, of a peer that was last heard at this time.
     fn unanswered(&mut self, heard_at: Nanos) -> u32 {
-        if self.last_at <= heard_at {
-            self.sent = 0;
+        if self.probed_at <= heard_at {
+            self.probes = 0;
         }
-        self.sent
+        self.probes
     }
 
-    fn note(&mut self, now: Nanos) {
-        self.sent += 1;
-        self.last_at = now;
+    fn note_probe(&mut self, now: Nanos) {
+        self.probes += 1;
+        self.probed_at = now;
     }
 }
 
@@ -43,7 +61,7 @@ impl Socket {
 
     /// When the peer was last heard of, by data or an acknowledgement.
     fn last_heard(&self) -> Nanos {
-        self.heard_at.max(self.ack.last_received())
+        self.silence.heard_at().max(self.receiver.last_received())
     }
 
     /// The time for a probe has come. False: the peer is given up. What is in flight or waits to be sent has timers of its own.
@@ -52,7 +70,7 @@ impl Socket {
             return true;
         };
         let now = cx.shared.now;
-        let busy = !self.sent.is_empty() || !self.unsent.is_empty() || self.tries_again();
+        let busy = !self.flight.is_empty() || !self.queue.is_empty() || self.tries_again();
         let idle = now - self.last_heard();
         let next = if busy {
             keepalive.time
@@ -60,7 +78,7 @@ impl Socket {
             keepalive.time - idle
         } else {
             let heard_at = self.last_heard();
-            let unanswered = self.keepalive.unanswered(heard_at);
+            let unanswered = self.silence.unanswered(heard_at);
             let given_up = match cx.shared.config.user_timeout_ns {
                 0 => unanswered >= keepalive.probes,
                 timeout => idle >= timeout && unanswered > 0,
@@ -70,7 +88,7 @@ impl Socket {
                 self.send_reset(cx);
                 return false;
             }
-            self.keepalive.note(now);
+            self.silence.note_probe(now);
             self.send_probe(cx, Mib::TcpExtTCPKeepAlive);
             keepalive.interval
         };

@@ -4,107 +4,65 @@
 //! congestion control. The layer above decides which data it carries.
 
 pub(crate) mod context;
+mod controller;
 mod cork;
 mod delayed_ack;
 mod ecn;
 mod flight;
-mod group;
+pub(crate) mod group;
 mod half_open;
 mod handshake;
 mod holes;
 mod host_queue;
 mod info;
 mod keepalive;
+mod lifetime;
 mod mss;
 mod mtu_probing;
 mod once;
-mod paced;
 mod path_mtu;
 mod peer_window;
 mod receiver;
 mod recovery;
+mod send_queue;
 mod sender;
 mod timer;
+mod unrepaired;
 mod window_usage;
-
-use std::collections::VecDeque;
 
 use polypath_wire::tcp::{Flags, Payload, Segment};
 
 use crate::congestion::CongestionControl;
-use crate::linux::receive_window::SocketWindow;
 use crate::linux::send_memory;
-use crate::linux::small_queue::HostQueue;
-use crate::linux::write_queue::WriteQueue;
+use crate::path::Path;
 use crate::path::rtt::RttEstimator;
-use crate::path::{MtuDiscovery, Path};
-use crate::seq::{unwrap, wrap};
-use crate::settings::{Config, WindowReduction};
+use crate::settings::Config;
 use crate::tcp::context::{Context, Options, Shared};
-use crate::{MILLISECOND, Mib, NEVER, Nanos, Purpose};
+use crate::{Codepoint, MILLISECOND, Mib, NEVER, Nanos, Purpose};
 
-use delayed_ack::AckPolicy;
+use controller::Controller;
 use ecn::Ecn;
+use flight::Flight;
 pub(crate) use group::Front;
 pub(crate) use half_open::HalfOpen;
-use holes::Holes;
+use host_queue::HostLink;
 pub use info::{Info, Sequence};
-use keepalive::Probes;
+use keepalive::Silence;
+use lifetime::Lifetime;
+pub use lifetime::State;
 use mss::Mss;
 pub(crate) use mss::most_of_window;
 pub(crate) use mtu_probing::Advice;
-use paced::Paced;
 use peer_window::PeerWindow;
-pub(crate) use receiver::Arrived;
+pub(crate) use receiver::{Arrived, Receiver};
+use recovery::Recovery;
 pub(crate) use recovery::probes_tail;
-use recovery::{Rack, Recovery, Refused};
-use sender::Sent;
+pub(crate) use send_queue::Reckoning;
+use send_queue::SendQueue;
+use sender::TIME_WAIT;
 pub(crate) use sender::{Chunk, Kind, Push};
 pub(crate) use timer::Fired;
-use timer::Timers;
-use window_usage::WindowUsage;
-
-/// Connection states (RFC 9293 section 3.3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    Closed,
-    SynSent,
-    SynReceived,
-    Established,
-    FinWait1,
-    FinWait2,
-    CloseWait,
-    Closing,
-    LastAck,
-    TimeWait,
-}
-
-impl State {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::SynSent => "syn-sent",
-            Self::SynReceived => "syn-received",
-            Self::Established => "established",
-            Self::FinWait1 => "fin-wait-1",
-            Self::FinWait2 => "fin-wait-2",
-            Self::CloseWait => "close-wait",
-            Self::Closing => "closing",
-            Self::LastAck => "last-ack",
-            Self::TimeWait => "time-wait",
-        }
-    }
-
-    /// Whether both SYNs were exchanged and acknowledged.
-    pub fn synchronised(self) -> bool {
-        !matches!(self, Self::Closed | Self::SynSent | Self::SynReceived)
-    }
-
-    /// Whether the peer may still send data.
-    pub fn receives(self) -> bool {
-        matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
-    }
-}
+use timer::{Idle, Timers};
 
 /// What was negotiated in the SYNs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,88 +79,42 @@ pub(crate) struct Negotiated {
     pub receive_shift: u8,
 }
 
-/// What is asked for beside what every socket tells its path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reckoning {
-    Nothing,
-    /// The rate at which segments leave, by which they are grouped.
-    Rate,
-    /// And what its queue costs, by which a scheduler fills it.
-    RateAndMemory,
+impl Negotiated {
+    /// Bytes of options that every segment has.
+    #[inline(always)]
+    fn fixed_options(&self) -> u32 {
+        if self.timestamps { TIMESTAMP_OPTION } else { 0 }
+    }
+
+    /// The timestamp of a segment, where both ends use them.
+    #[inline(always)]
+    fn timestamp_of(&self, segment: &Segment) -> Option<u32> {
+        let (value, _) = segment.timestamps.filter(|_| self.timestamps)?;
+        Some(value)
+    }
 }
 
 pub use crate::path::Totals;
 
 pub struct Socket {
-    pub(crate) state: State,
+    pub(crate) lifetime: Lifetime,
     pub(crate) negotiated: Negotiated,
     pub(crate) totals: Totals,
 
-    mss: Mss,
+    pub(crate) mss: Mss,
 
-    // Sending. Sequence numbers count from the initial one: 0 is the SYN, 1 the first byte.
-    iss: u32,
-    una: u64,
-    next: u64,
+    pub(crate) queue: SendQueue,
+    pub(crate) flight: Flight,
     window: PeerWindow,
-    sent: VecDeque<Sent>,
-    unsent: VecDeque<Chunk>,
-    unsent_bytes: u64,
-    /// Repetitions of the SYN or SYN/ACK.
-    syn_repeats: u32,
-    /// What waits and is in flight of a subflow, as upstream Linux keeps it.
-    buffers: Option<Box<WriteQueue>>,
-    /// What a queue of the own host holds, where it keeps packets on the socket's account.
-    host_queue: Option<Box<HostQueue>>,
-    /// What a scheduler may fill of a queue that is not kept so, at most.
-    largest_queue: u64,
-    fin: FinState,
-    /// Its FIN was acknowledged before the peer's came: upstream, what is left of it knows nothing of the layer above (`tcp_time_wait`).
-    reduced: bool,
-    refused: Refused,
-    /// End of the last segment smaller than the MSS, for Nagle's rule (Minshall's variant).
-    last_small: u64,
-    last_sent_at: Nanos,
-    /// When the peer last acknowledged anything.
-    heard_at: Nanos,
-    keepalive: Probes,
-    /// Before this, segments that do not fit go unanswered.
-    answer_after: Nanos,
-    recovery: Recovery,
-    window_reduction: WindowReduction,
-    reduces_flight: bool,
-    rack: Rack,
+    pub(crate) host: HostLink,
+    pub(crate) silence: Silence,
+    pub(crate) recovery: Recovery,
     pub(crate) rtt: RttEstimator,
-    congestion: Box<dyn CongestionControl>,
-    /// Rate samples and pacing, for a controller that sets a rate.
-    paced: Option<Box<Paced>>,
-    reckoning: Reckoning,
-    /// The search for the path's MTU, where it is asked for, or what the path takes where its route was replaced.
-    search: Option<Box<MtuDiscovery>>,
-    usage: WindowUsage,
+    pub(crate) controller: Controller,
     ecn: Ecn,
 
-    // Receiving.
-    irs: u32,
-    received: u64,
-    /// Absent while everything came in order so far.
-    holes: Option<Box<Holes>>,
-    fin_at: Option<u64>,
-    timestamp_recent: u32,
-    /// The window as upstream Linux keeps it for each socket.
-    pub(crate) receive_window: Option<Box<SocketWindow>>,
-    ack: AckPolicy,
+    pub(crate) receiver: Receiver,
     timers: Timers,
-}
-
-/// How far closing has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FinState {
-    None,
-    /// To be sent after the data.
-    Queued,
-    /// Sent with this sequence number.
-    Sent(u64),
 }
 
 /// The clock of the timestamp option: milliseconds (RFC 7323 section 5.4). One is added so that 0 means none.
@@ -261,15 +173,17 @@ impl Socket {
         if congestion.draws() {
             congestion.seed(iss.into());
         }
-        let paced = (congestion.paces()).then(|| Box::new(Paced::new(congestion.low_latency())));
         let echoes_each = congestion.needs_ecn();
         let low_latency = congestion.low_latency();
         let upstream = config.multipath && config.profile.buffers_by_subflow();
         let limits = config.send_buffer;
+        let largest = if upstream {
+            0
+        } else {
+            limits.maximum.max(limits.default)
+        };
         Self {
-            reckoning,
-            search: None,
-            state: State::Closed,
+            lifetime: Lifetime::new(),
             negotiated: Negotiated {
                 sack: config.sack,
                 timestamps: config.timestamps,
@@ -281,55 +195,23 @@ impl Socket {
             },
             totals: Totals::default(),
             mss: Mss::new(announced),
-            iss,
-            una: 0,
-            next: 0,
+            queue: SendQueue::new(upstream, largest, reckoning),
+            flight: Flight::new(iss),
             window: PeerWindow::default(),
-            sent: VecDeque::new(),
-            unsent: VecDeque::new(),
-            unsent_bytes: 0,
-            syn_repeats: 0,
-            buffers: upstream.then(Box::default),
-            host_queue: None,
-            largest_queue: if upstream {
-                0
-            } else {
-                limits.maximum.max(limits.default)
-            },
-            fin: FinState::None,
-            reduced: false,
-            refused: Refused::default(),
-            last_small: 0,
-            last_sent_at: 0,
-            heard_at: 0,
-            keepalive: Probes::default(),
-            answer_after: 0,
-            recovery: Recovery::default(),
-            window_reduction: config.recovery,
-            reduces_flight: config.profile.reduces_flight(),
-            rack: Rack::default(),
+            host: HostLink::default(),
+            silence: Silence::default(),
+            recovery: Recovery::new(config),
             rtt: RttEstimator::default(),
-            congestion,
-            paced,
-            usage: WindowUsage::default(),
+            controller: Controller::new(congestion),
             ecn: Ecn::new(config.accurate_ecn || low_latency),
-            irs: 0,
-            received: 0,
-            holes: None,
-            fin_at: None,
-            timestamp_recent: 0,
-            receive_window: config.profile.measures_segments().then(|| {
-                let share = config.profile.window_share();
-                Box::new(SocketWindow::new(config.receive_buffer.default, share))
-            }),
-            ack: AckPolicy::default(),
+            receiver: Receiver::new(config),
             timers: Timers::default(),
         }
     }
 
     /// Payload of a segment that has no options but those of TCP itself (`mss_cache`).
     pub(super) fn plain_mss(&self) -> u32 {
-        u32::from(self.mss.usable()) - self.fixed_options()
+        u32::from(self.mss.usable()) - self.negotiated.fixed_options()
     }
 
     /// Whether the segment may belong to this connection in its present state, and what to do with one that may not (RFC 9293
@@ -342,18 +224,13 @@ impl Socket {
         if !segment.flags.contains(Flags::ACK) || !self.acceptable_numbers(cx, segment) {
             return false;
         }
-        let seq = unwrap(self.irs, segment.seq, self.received);
-        if let Some((value, _)) = segment.timestamps.filter(|_| self.negotiated.timestamps) {
-            let older = value.wrapping_sub(self.timestamp_recent) as i32;
-            if older < -1 && segment.seq_len() > 0 {
-                cx.shared.counters.increment(Mib::TcpExtPAWSEstab);
-                self.ack.immediately();
-                self.flush_ack(cx);
-                return false;
-            }
-            if older >= 0 && seq <= self.ack.acknowledged() {
-                self.timestamp_recent = value;
-            }
+        if let Some(value) = self.negotiated.timestamp_of(segment)
+            && !self.receiver.takes_timestamp(segment, value)
+        {
+            cx.shared.counters.increment(Mib::TcpExtPAWSEstab);
+            self.receiver.request_ack();
+            self.flush_ack(cx);
+            return false;
         }
         true
     }
@@ -362,13 +239,13 @@ impl Socket {
     #[inline(always)]
     fn header(&mut self, now: Nanos, seq: u64) -> Segment {
         let mut segment = Segment {
-            seq: wrap(self.iss, seq),
-            ack: wrap(self.irs, self.received),
+            seq: self.flight.number(seq),
+            ack: self.receiver.number(),
             flags: Flags::ACK,
             ..Segment::default()
         };
         if self.negotiated.timestamps {
-            segment.timestamps = Some((timestamp(now), self.timestamp_recent));
+            segment.timestamps = Some((timestamp(now), self.receiver.timestamp()));
         }
         if self.ecn.tells {
             self.ecn.tell(&mut segment.flags);
@@ -378,22 +255,14 @@ impl Socket {
 
     #[inline(always)]
     fn stamp(&mut self, cx: &mut Context<impl Options>, segment: &mut Segment) {
-        if self.ack.reader_sends() {
-            cx.shared.receive.reader_takes();
-        }
-        let window = (cx.shared.receive).window(self.receive_window.as_deref_mut(), self.received)
-            >> self.negotiated.receive_shift;
-        segment.window = window.min(65_535) as u16;
-        if cx.shared.receive.short() {
-            self.ack.end_quick();
-        }
-        self.ack.sent(self.received);
+        let shift = self.negotiated.receive_shift;
+        segment.window = self.receiver.acknowledge(&mut cx.shared.receive, shift);
     }
 
     /// Sends an ACK without data.
     pub(crate) fn send_ack(&mut self, cx: &mut Context<impl Options>) {
         if matches!(
-            self.state,
+            self.lifetime.state(),
             State::Closed | State::SynSent | State::SynReceived | State::TimeWait
         ) {
             return self.send_ack_in_time_wait(cx);
@@ -404,21 +273,22 @@ impl Socket {
     /// Where nothing is left of it but what acknowledges a FIN, without options of the layer above.
     #[cold]
     fn send_ack_in_time_wait(&mut self, cx: &mut Context<impl Options>) {
-        if self.state == State::TimeWait {
-            let forgets = self.reduced && cx.shared.config.profile.forgets_subflows();
+        if self.lifetime.state() == State::TimeWait {
+            let forgets = self.lifetime.is_reduced() && cx.shared.config.profile.forgets_subflows();
             self.acknowledge(cx, !forgets);
         }
     }
 
     #[inline(always)]
     fn acknowledge(&mut self, cx: &mut Context<impl Options>, with_options: bool) {
-        let header = self.header(cx.shared.now, self.next);
+        let header = self.header(cx.shared.now, self.flight.next());
         let mut transmit = cx.transmit(header, Purpose::Control);
         let segment = &mut transmit.segment;
         self.stamp(cx, segment);
         if with_options {
             let space = cx.options.add_to_ack(cx.shared, segment);
-            self.add_sack(&mut segment.sack, space);
+            let sack = self.negotiated.sack;
+            self.receiver.add_sack(&mut segment.sack, space, sack);
         }
         cx.shared.counters.increment(Mib::TcpOutSegs);
         cx.shared.out.push(transmit);
@@ -426,7 +296,7 @@ impl Socket {
 
     /// Sends an ACK that repeats an old sequence number, to draw an answer (RFC 9293 sections 3.8.4 and 3.8.6.1), and counts it as `kind`.
     pub(crate) fn send_probe(&mut self, cx: &mut Context<impl Options>, kind: Mib) {
-        let mut segment = self.header(cx.shared.now, self.una.saturating_sub(1));
+        let mut segment = self.header(cx.shared.now, self.flight.una().saturating_sub(1));
         self.stamp(cx, &mut segment);
         cx.options.add_to_ack(cx.shared, &mut segment);
         cx.shared.counters.increment(kind);
@@ -434,9 +304,117 @@ impl Socket {
         cx.emit(segment);
     }
 
+    /// Sends an ACK if one is due.
+    pub(crate) fn flush_ack(&mut self, cx: &mut Context<impl Options>) {
+        if self.receiver.owes_ack() {
+            self.send_ack(cx);
+        }
+    }
+
+    /// The delayed ACK's time came.
+    pub(crate) fn on_delayed_ack(&mut self, cx: &mut Context<impl Options>) {
+        if self.receiver.ack_deadline() <= cx.shared.now {
+            if self.receiver.compressed_acks() > 0 {
+                return self.send_compressed(cx);
+            }
+            cx.shared.counters.increment(Mib::TcpExtDelayedACKs);
+            self.send_ack(cx);
+        }
+    }
+
+    /// Sends the one ACK that several became (`tcp_sack_compress_send_ack`).
+    fn send_compressed(&mut self, cx: &mut Context<impl Options>) {
+        let more = u32::from(self.receiver.compressed_acks()) - 1;
+        cx.shared.counters.add(Mib::TcpExtTCPAckCompressed, more);
+        self.send_ack(cx);
+    }
+
+    /// Takes payload.
+    pub(crate) fn on_payload(&mut self, cx: &mut Context<impl Options>, arrived: Arrived) {
+        if self.receiver.is_ahead(&arrived) {
+            self.on_payload_ahead(cx, arrived);
+        } else {
+            self.receiver.take(cx, arrived, &self.rtt);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn on_payload_ahead(&mut self, cx: &mut Context<impl Options>, arrived: Arrived) {
+        let sack = self.negotiated.sack;
+        let told = sack && self.receiver.tells_first(&arrived);
+        if told {
+            self.send_compressed(cx);
+        }
+        self.receiver.take_ahead(cx, arrived, (sack, told));
+    }
+
+    /// Takes a FIN whose sequence number is `at`.
+    pub(crate) fn on_fin(&mut self, shared: &mut Shared, at: u64) {
+        self.receiver.note_fin(at);
+        shared.fin_seen = true;
+        self.advance_fin(shared);
+    }
+
+    /// Steps over the FIN when everything before it has arrived (RFC 9293 section 3.10.7.4, eighth step).
+    pub(crate) fn advance_fin(&mut self, shared: &mut Shared) {
+        if !self.receiver.advance_fin() {
+            return;
+        }
+        if self.lifetime.receive_fin() {
+            self.enter_time_wait(shared);
+        }
+    }
+
+    /// A segment of the peer's FIN came again.
+    pub(crate) fn repeated_fin(&mut self, shared: &mut Shared) {
+        self.receiver.repeat_fin();
+        if self.lifetime.receive_fin_again() {
+            self.enter_time_wait(shared);
+        }
+    }
+
+    /// Nothing but a FIN can still come: it is awaited for as long as TIME-WAIT lasts (Linux tcp_fin_timeout).
+    pub(crate) fn limit_fin_wait(&mut self, shared: &Shared) {
+        if !self.timers.time_waits() {
+            (self.timers).set_idle(Idle::TimeWait, shared.now + TIME_WAIT);
+        }
+    }
+
+    fn enter_time_wait(&mut self, shared: &mut Shared) {
+        self.timers.stop_retransmission();
+        (self.timers).set_idle(Idle::TimeWait, shared.now + TIME_WAIT);
+    }
+
+    /// Whether it acknowledges more than the SYN.
+    pub(crate) fn acknowledges_data(&self, segment: &Segment) -> bool {
+        self.flight.acknowledged_by(segment) > 1
+    }
+
+    /// Reads the ECN field of an arriving packet.
+    pub(crate) fn on_ecn(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        field: Codepoint,
+        segment: &Segment,
+    ) {
+        if self.negotiated.ecn {
+            ecn::on_field(self, cx, field, segment);
+        }
+    }
+
+    /// The ECN field of a segment that is sent.
+    #[inline]
+    pub(crate) fn ecn_field(&self, segment: &Segment, purpose: Purpose) -> Codepoint {
+        if !self.negotiated.ecn {
+            return Codepoint::NotEct;
+        }
+        ecn::field(self, segment, purpose)
+    }
+
     /// Resets the peer.
     pub(crate) fn send_reset(&mut self, cx: &mut Context<impl Options>) {
-        let mut segment = self.header(cx.shared.now, self.next);
+        let mut segment = self.header(cx.shared.now, self.flight.next());
         segment.flags = Flags::RST | Flags::ACK;
         cx.options.add_to_ack(cx.shared, &mut segment);
         segment.dss = None;
@@ -454,16 +432,13 @@ impl Socket {
 
     /// Forgets everything: closed by reset, timeout or the end of TIME-WAIT.
     pub(crate) fn abandon(&mut self, path: &mut Path) {
-        self.state = State::Closed;
-        self.sent.clear();
-        self.unsent.clear();
-        self.unsent_bytes = 0;
-        self.buffers = None;
-        self.refused = Refused::default();
-        self.holes = None;
-        self.recovery = Recovery::default();
+        self.lifetime.end();
+        self.flight.clear();
+        self.queue.clear();
+        self.host.resume();
+        self.recovery.reset();
         self.timers = Timers::default();
-        self.ack.stop();
+        self.receiver.stop();
         path.established = false;
         path.buffer = 0;
         self.publish(path);
@@ -471,14 +446,14 @@ impl Socket {
 
     /// Brings the state that schedulers and controllers see up to date.
     pub(crate) fn publish(&self, path: &mut Path) {
-        path.in_flight = self.in_flight();
-        path.queued = self.unsent_bytes;
+        path.in_flight = self.flight.in_flight();
+        path.queued = self.queue.bytes();
         path.srtt = self.rtt.srtt();
         path.rttvar = self.rtt.deviation();
         path.min_rtt = self.rtt.min();
-        path.acked = self.una.saturating_sub(1);
-        path.state = self.recovery.state;
-        if self.reckoning != Reckoning::Nothing {
+        path.acked = self.flight.una().saturating_sub(1);
+        path.state = self.recovery.state();
+        if self.queue.reckons() {
             self.publish_reckoning(path);
         }
     }
@@ -486,93 +461,66 @@ impl Socket {
     /// The same after segments have left, which changes no more than this.
     #[inline]
     pub(crate) fn publish_sent(&self, path: &mut Path) {
-        path.in_flight = self.in_flight();
-        path.queued = self.unsent_bytes;
-        if self.reckoning != Reckoning::Nothing {
+        path.in_flight = self.flight.in_flight();
+        path.queued = self.queue.bytes();
+        if self.queue.reckons() {
             self.publish_reckoning(path);
         }
     }
 
-    /// How fast the queue drains and what it costs, in Linux's reckoning.
     fn publish_reckoning(&self, path: &mut Path) {
-        if self.paced.is_none() {
-            path.pacing_rate =
-                send_memory::pacing_rate(path, self.plain_mss(), self.sent.len() as u64);
+        if !self.controller.paces() {
+            let packets = self.flight.packets().into();
+            path.pacing_rate = send_memory::pacing_rate(path, self.plain_mss(), packets);
         }
-        if self.reckoning == Reckoning::Rate {
-            return;
-        }
-        path.memory = match &self.buffers {
-            Some(buffers) => buffers.memory(),
-            None => {
-                let wanted = send_memory::buffer_for(path, path.cwnd).min(self.largest_queue);
-                path.buffer = path.buffer.max(wanted);
-                let in_flight = self.sent.back().map_or(0, |last| last.end() - self.una);
-                send_memory::charged(path, in_flight, self.unsent_bytes)
-            }
-        };
+        self.queue.publish_memory(path, &self.flight);
+    }
+
+    /// After everything that could leave has left: `dry` when the application has less than a segment more.
+    pub(crate) fn settle_pacing(&mut self, cx: &mut Context<impl Options>, dry: bool) {
+        let dry = dry && self.queue.is_empty();
+        (self.controller).end_burst(&mut cx.path, &self.flight, cx.shared.now, dry);
     }
 
     /// When the transmission timer fires, if it runs.
     pub(crate) fn transmission_timer(&self) -> Option<Nanos> {
-        (self.timers.transmission != NEVER).then_some(self.timers.transmission)
-    }
-
-    /// A segment of the peer is being taken.
-    pub(crate) fn hears(&self, shared: &Shared) -> bool {
-        self.heard_at == shared.now
-    }
-
-    /// The scheduler gave it data that was not pushed yet.
-    pub(crate) fn has_new_data(&self) -> bool {
-        self.buffers.as_ref().is_some_and(|buffers| buffers.grew())
-    }
-
-    /// When the peer was last heard of, to the millisecond (Linux `rcv_tstamp`).
-    pub(crate) fn heard_at(&self) -> Nanos {
-        self.heard_at / MILLISECOND * MILLISECOND
+        let at = self.timers.transmission();
+        (at != NEVER).then_some(at)
     }
 
     /// Bytes that wait at subflow level because something before them is missing.
     pub fn out_of_order_bytes(&self) -> u64 {
-        self.holes.as_ref().map_or(0, |holes| holes.bytes())
+        self.receiver.out_of_order_bytes()
     }
 
     /// Internal variables of the congestion controller.
     pub fn observe(&self) -> Vec<(&'static str, f64)> {
-        self.congestion.observe()
-    }
-
-    /// Whether the congestion controller sets a rate.
-    pub(crate) fn is_paced(&self) -> bool {
-        self.paced.is_some()
+        self.controller.observe()
     }
 
     pub fn state(&self) -> State {
-        self.state
+        self.lifetime.state()
     }
 
     /// Running totals for recordings.
     pub fn totals(&self) -> Totals {
-        self.totals
+        Totals {
+            received: self.receiver.bytes(),
+            ..self.totals
+        }
     }
 
     /// Next sequence number expected from the peer, relative to its initial one.
     pub fn received(&self) -> u64 {
-        self.received
+        self.receiver.next()
     }
 
     pub fn initial_sequence(&self) -> u32 {
-        self.iss
+        self.flight.initial()
     }
 
     pub fn peer_initial_sequence(&self) -> u32 {
-        self.irs
-    }
-
-    /// The peer's FIN was received in order.
-    pub(crate) fn peer_finished(&self) -> bool {
-        self.fin_at.is_some_and(|fin| self.received > fin)
+        self.receiver.initial()
     }
 
     pub(crate) fn payload(offset: u64, len: u32) -> Payload {

@@ -1,9 +1,10 @@
 //! The maximum length of a segment: the limits of both ends and of the path. In the kernels it is also at most half of
 //! the peer's largest window, or all of a very small one (`tcp_sync_mss`, `tcp_bound_to_half_wnd`).
 
-use super::{SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION};
-use crate::path::Path;
-use crate::settings::Profile;
+use super::{HEADER, SMALLEST_MSS, Socket, State, TIMESTAMP_OPTION};
+use crate::Nanos;
+use crate::path::{MtuDiscovery, Path};
+use crate::settings::{Config, MtuProbing, Profile};
 use crate::tcp::context::{Context, Options};
 
 /// Windows up to this are not halved (TCP_MSS_DEFAULT).
@@ -18,8 +19,7 @@ pub(crate) fn most_of_window(window: u64) -> u64 {
 }
 
 /// How long a segment may be, options included.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mss {
+pub(crate) struct Mss {
     /// What the SYN announces: that of this subflow's address family.
     announced: u16,
     /// What both ends and the path take.
@@ -30,6 +30,8 @@ pub(super) struct Mss {
     usable: u16,
     /// What the peer's SYN announced.
     peer: u16,
+    /// The search for the path's MTU, where it is asked for, or what the path takes where its route was replaced.
+    search: Option<Box<MtuDiscovery>>,
 }
 
 impl Mss {
@@ -40,10 +42,11 @@ impl Mss {
             of_window: u16::MAX,
             usable: announced,
             peer: announced,
+            search: None,
         }
     }
 
-    pub fn announced(self) -> u16 {
+    pub fn announced(&self) -> u16 {
         self.announced
     }
 
@@ -52,23 +55,14 @@ impl Mss {
         self.announced = mss.max(SMALLEST_MSS);
     }
 
-    pub fn agreed(self) -> u16 {
+    pub fn agreed(&self) -> u16 {
         self.agreed
-    }
-
-    pub fn peer(self) -> u16 {
-        self.peer
     }
 
     /// The peer's SYN announced this.
     pub fn meet(&mut self, peer: u16) {
         self.peer = peer;
         self.agreed = self.agreed.min(peer);
-    }
-
-    /// The path takes another; it counts once it is [settled](Self::settle).
-    pub fn agree(&mut self, mss: u16) {
-        self.agreed = mss;
     }
 
     fn bound(&mut self, of_window: u16) {
@@ -80,41 +74,125 @@ impl Mss {
     }
 
     #[inline(always)]
-    pub fn usable(self) -> u16 {
+    pub fn usable(&self) -> u16 {
         self.usable
     }
-}
 
-impl Socket {
-    /// Options that every segment has.
-    pub(super) fn fixed_options(&self) -> u32 {
-        if self.negotiated.timestamps {
+    /// The path takes another. `path` follows once the peer's SYN has come (`connected`).
+    pub fn take(&mut self, path: &mut Path, mss: u16, connected: bool) {
+        self.agreed = mss;
+        self.follow(path, connected);
+    }
+
+    fn follow(&mut self, path: &mut Path, connected: bool) {
+        let before = self.usable;
+        self.settle();
+        if connected {
+            path.mss = (path.mss + u32::from(self.usable)).saturating_sub(before.into());
+        }
+    }
+
+    /// The largest window that the peer offered admits no more than this; `path` follows. True: it changed.
+    fn bound_path(&mut self, path: &mut Path, of_window: u16, connected: bool) -> bool {
+        let before = self.usable;
+        self.bound(of_window);
+        self.follow(path, connected);
+        self.usable != before
+    }
+
+    /// Has a socket that is not yet connected search for its path's MTU.
+    pub fn prepare_search(&mut self, config: &Config, mtu: u32, ipv6: bool) {
+        let mode = config.mtu_probing;
+        self.search = (mode != MtuProbing::Off).then(|| {
+            let search = MtuDiscovery::new(mode == MtuProbing::On, headers(ipv6), mtu);
+            Box::new(if config.profile.heeds_bounds_late() {
+                search.late()
+            } else {
+                search
+            })
+        });
+    }
+
+    /// The peer's SYN told its MSS (`tcp_mtup_init`). `answers`: it is the answer to our SYN. `options`: those of every segment.
+    #[cold]
+    pub fn begin_search(&mut self, config: &Config, now: Nanos, options: u32, answers: bool) {
+        let base = config.limits.base_mss;
+        let opened = answers && config.mtu_probing == MtuProbing::On;
+        // What the SYN had is reckoned with until the handshake is done (`tcp_connect_init`).
+        let of_syn = if config.timestamps {
             TIMESTAMP_OPTION
         } else {
             0
+        };
+        if let Some(search) = &mut self.search {
+            if search.is_late() {
+                search.meet(self.peer.into(), opened.then_some(base + of_syn));
+            } else {
+                search.begin(self.peer.into(), base + options, now);
+            }
+        }
+        self.agreed = self.searched(options).unwrap_or(self.agreed);
+    }
+
+    /// Upstream, the handshake is done (`tcp_init_transfer`).
+    #[cold]
+    pub fn open_search(&mut self, config: &Config, now: Nanos, options: u32) {
+        let base = config.limits.base_mss + options;
+        if let Some(search) = self.search.as_mut().filter(|search| search.is_late()) {
+            search.open(config.mtu_probing == MtuProbing::On, base, now);
         }
     }
 
+    /// The host has another route to the peer, of packets of `mtu` bytes; the next segment that leaves takes it.
+    pub fn reroute(&mut self, mtu: u32, ipv6: bool) {
+        let (own, peer) = (u32::from(self.agreed), u32::from(self.peer));
+        let headers = headers(ipv6);
+        self.search
+            .get_or_insert_with(|| Box::new(MtuDiscovery::unsearched(headers, own + headers, peer)))
+            .reroute(mtu);
+    }
+
+    /// A segment has left.
+    pub fn find_route(&mut self) {
+        if let Some(search) = &mut self.search {
+            search.find_route();
+        }
+    }
+
+    #[inline(always)]
+    pub fn searches(&self) -> bool {
+        self.search.is_some()
+    }
+
+    /// Whether a probe is under way.
+    pub fn probes(&self) -> bool {
+        let search = self.search.as_ref();
+        search.is_some_and(|search| search.probing())
+    }
+
+    pub fn search(&mut self) -> Option<&mut MtuDiscovery> {
+        self.search.as_deref_mut()
+    }
+
+    /// The MSS, options included, as the search has it (`tcp_sync_mss`).
+    pub fn searched(&self, options: u32) -> Option<u16> {
+        let search = self.search.as_ref()?;
+        Some((search.payload(options) + options) as u16)
+    }
+}
+
+/// IP's and TCP's, without options.
+fn headers(ipv6: bool) -> u32 {
+    HEADER + if ipv6 { 40 } else { 20 }
+}
+
+impl Socket {
     /// Both SYNs are known, and in an answer to ours the peer's window.
     pub(super) fn settle_mss(&mut self, profile: Profile) {
-        if self.state == State::SynSent {
+        if self.lifetime.state() == State::SynSent {
             self.mss.bound(self.half_of_window(profile));
         }
         self.mss.settle();
-    }
-
-    /// The path takes another MSS, options included.
-    pub(super) fn take_mss(&mut self, path: &mut Path, mss: u16) {
-        self.mss.agree(mss);
-        self.follow(path);
-    }
-
-    fn follow(&mut self, path: &mut Path) {
-        let before = self.mss.usable();
-        self.mss.settle();
-        if !matches!(self.state, State::Closed | State::SynSent) {
-            path.mss = (path.mss + u32::from(self.mss.usable())).saturating_sub(before.into());
-        }
     }
 
     /// What the window admits with the largest window there was; the options of every segment fit.
@@ -122,7 +200,8 @@ impl Socket {
         if !profile.halves_windows() || self.window.largest() == 0 {
             return u16::MAX;
         }
-        let most = most_of_window(self.window.largest()) + u64::from(self.fixed_options());
+        let options = self.negotiated.fixed_options();
+        let most = most_of_window(self.window.largest()) + u64::from(options);
         u16::try_from(most).unwrap_or(u16::MAX).max(SMALLEST_MSS)
     }
 
@@ -130,20 +209,19 @@ impl Socket {
     #[cold]
     #[inline(never)]
     pub(super) fn note_larger_window(&mut self, cx: &mut Context<impl Options>) {
-        if self.searches() {
-            self.sync_search(cx);
+        if let Some(search) = self.mss.search() {
+            search.sync();
+            self.take_changed_mss(cx);
         }
         self.bound_by_window(cx);
     }
 
     /// No segment is longer than half of the largest window that there was.
     pub(super) fn bound_by_window(&mut self, cx: &mut Context<impl Options>) {
-        let before = self.mss.usable();
-        self.mss
-            .bound(self.half_of_window(cx.shared.config.profile));
-        self.follow(&mut cx.path);
-        if self.mss.usable() != before {
-            self.cut_anew(cx.path.mss);
+        let half = self.half_of_window(cx.shared.config.profile);
+        let connected = self.lifetime.state().has_peer();
+        if self.mss.bound_path(&mut cx.path, half, connected) {
+            self.queue.lengthen(cx.path.mss);
         }
     }
 }

@@ -5,9 +5,8 @@
 //! - If segment after segment times out, the length may be too large for the path, and shorter ones are sent
 //!   (`tcp_mtu_probing` in `tcp_timer.c`).
 
-use super::{Chunk, HEADER, Push, Socket, State, TIMESTAMP_OPTION};
-use crate::path::{CaState, INFINITE_SSTHRESH, MtuDiscovery, Path};
-use crate::settings::{Config, MtuProbing};
+use super::Socket;
+use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::tcp::context::{Context, Options};
 use crate::{EventKind, Mib, Nanos};
 
@@ -25,119 +24,37 @@ pub(crate) enum Advice {
     Probe(u32),
 }
 
-/// IP's and TCP's, without options.
-fn headers(ipv6: bool) -> u32 {
-    HEADER + if ipv6 { 40 } else { 20 }
-}
-
 impl Socket {
-    /// Has a socket that is not yet connected search for its path's MTU.
-    pub(crate) fn prepare_search(&mut self, config: &Config, mtu: u32, ipv6: bool) {
-        let mode = config.mtu_probing;
-        self.search = (mode != MtuProbing::Off).then(|| {
-            let search = MtuDiscovery::new(mode == MtuProbing::On, headers(ipv6), mtu);
-            Box::new(if config.profile.heeds_bounds_late() {
-                search.late()
-            } else {
-                search
-            })
-        });
-    }
-
-    /// The peer's SYN told its MSS (`tcp_mtup_init`).
-    #[cold]
-    pub(super) fn begin_search(&mut self, config: &Config, now: Nanos, peer_mss: u16) {
-        let base = config.limits.base_mss;
-        let options = self.fixed_options();
-        let opened = self.state == State::SynSent && config.mtu_probing == MtuProbing::On;
-        // What the SYN had is reckoned with until the handshake is done (`tcp_connect_init`).
-        let of_syn = if config.timestamps {
-            TIMESTAMP_OPTION
-        } else {
-            0
-        };
-        if let Some(search) = &mut self.search {
-            if search.is_late() {
-                search.meet(peer_mss.into(), opened.then_some(base + of_syn));
-            } else {
-                search.begin(peer_mss.into(), base + options, now);
-            }
-        }
-        let mss = self.searched_mss().unwrap_or(self.mss.agreed());
-        self.mss.agree(mss);
-    }
-
-    /// Upstream, the handshake is done (`tcp_init_transfer`).
-    #[cold]
-    pub(super) fn open_search(&mut self, config: &Config, now: Nanos) {
-        let base = config.limits.base_mss + self.fixed_options();
-        if let Some(search) = self.search.as_mut().filter(|search| search.is_late()) {
-            search.open(config.mtu_probing == MtuProbing::On, base, now);
-        }
-    }
-
-    /// The peer offered more than ever (`tcp_ack_update_window`).
-    #[cold]
-    pub(super) fn sync_search(&mut self, cx: &mut Context<impl Options>) {
-        if let Some(search) = &mut self.search {
-            search.sync();
-            self.take_changed_mss(cx);
-        }
-    }
-
-    /// The host has another route to the peer, of packets of `mtu` bytes; the next segment that leaves takes it.
-    pub(crate) fn reroute(&mut self, mtu: u32, ipv6: bool) {
-        let (own, peer) = (u32::from(self.mss.agreed()), u32::from(self.mss.peer()));
-        let headers = headers(ipv6);
-        self.search
-            .get_or_insert_with(|| Box::new(MtuDiscovery::unsearched(headers, own + headers, peer)))
-            .reroute(mtu);
-    }
-
-    /// A segment has left.
-    pub(crate) fn find_route(&mut self) {
-        if let Some(search) = &mut self.search {
-            search.find_route();
-        }
-    }
-
     /// Something is about to be cut into segments: the MTU of a route that the last one took counts (`tcp_current_mss`).
     #[cold]
     pub(crate) fn heed_route(&mut self, cx: &mut Context<impl Options>) {
-        if self.search.as_mut().is_some_and(|it| it.heed_route()) {
+        if self.mss.search().is_some_and(|it| it.heed_route()) {
             self.take_changed_mss(cx);
         }
     }
 
     /// What waits is cut as it is from now on; what was sent, once it is sent again (`__tcp_retransmit_skb`).
-    fn take_changed_mss(&mut self, cx: &mut Context<impl Options>) {
+    pub(super) fn take_changed_mss(&mut self, cx: &mut Context<impl Options>) {
         let before = self.mss.usable();
         self.take_searched_mss(&mut cx.path);
         let after = self.mss.usable();
         if after < before {
             self.recut(cx);
         } else if after > before {
-            self.cut_anew(cx.path.mss);
+            self.queue.lengthen(cx.path.mss);
         }
-    }
-
-    /// The MSS, options included, as the search has it (`tcp_sync_mss`).
-    fn searched_mss(&self) -> Option<u16> {
-        let options = self.fixed_options();
-        let search = self.search.as_ref()?;
-        Some((search.payload(options) + options) as u16)
     }
 
     /// The host was told of the path's MTU. Whether that is news; absent: there is no search.
     pub(super) fn bound_search(&mut self, path: &mut Path, mtu: u32) -> Option<bool> {
-        let news = self.search.as_mut()?.bound(mtu);
+        let news = self.mss.search()?.bound(mtu);
         self.take_searched_mss(path);
         Some(news)
     }
 
     fn take_searched_mss(&mut self, path: &mut Path) {
-        if let Some(mss) = self.searched_mss() {
-            self.take_mss(path, mss);
+        if let Some(mss) = self.mss.searched(self.negotiated.fixed_options()) {
+            self.mss.take(path, mss, self.lifetime.state().has_peer());
         }
     }
 
@@ -148,9 +65,9 @@ impl Socket {
         cx: &mut Context<impl Options>,
         first_retransmission: Nanos,
     ) {
-        let options = self.fixed_options();
+        let options = self.negotiated.fixed_options();
         let before = self.mss.agreed();
-        let search = self.search.as_mut();
+        let search = self.mss.search();
         let Some(mtu) = search.and_then(|search| {
             let base = cx.shared.config.limits.base_mss;
             search.on_timeout(first_retransmission, base, options, cx.shared.now)
@@ -167,10 +84,6 @@ impl Socket {
         }
     }
 
-    pub(crate) fn searches(&self) -> bool {
-        self.search.is_some()
-    }
-
     /// Whether a probe is to leave now: `waiting` bytes were not sent, of which the window admits `window`, and `offered` is all of the
     /// window (`tcp_mtu_probe`).
     #[cold]
@@ -179,19 +92,19 @@ impl Socket {
         cx: &mut Context<impl Options>,
         (waiting, window, offered): (u64, u64, u64),
     ) -> Advice {
-        let options = self.fixed_options();
+        let options = self.negotiated.fixed_options();
         let more = cx.options.data_len();
-        let in_flight = self.in_flight();
-        let several = (self.reordering_degree() + 1) * u64::from(self.plain_mss());
-        let disturbed = self.has_sack();
-        if self.recovery.state != CaState::Open
+        let in_flight = self.flight.in_flight();
+        let several = (self.recovery.reordering_degree() + 1) * u64::from(self.plain_mss());
+        let disturbed = self.receiver.has_sack();
+        if self.recovery.state() != CaState::Open
             || cx.path.cwnd < LEAST_WINDOW
             || disturbed
-            || self.blocked()
+            || self.controller.blocked()
         {
             return Advice::None;
         }
-        let search = self.search.as_mut();
+        let search = self.mss.search();
         let Some((search, len)) = search.and_then(|search| {
             let len = search.candidate(cx.path.mss, options, cx.shared.now)?;
             Some((search, len))
@@ -212,9 +125,9 @@ impl Socket {
 
     /// The probe has left as the last segment: it counts as two packets.
     pub(crate) fn probe_sent(&mut self, path: &mut Path, len: u32) {
-        let options = self.fixed_options();
-        let (start, end) = (self.next - u64::from(len), self.next);
-        if let Some(search) = &mut self.search {
+        let options = self.negotiated.fixed_options();
+        let (start, end) = (self.flight.next() - u64::from(len), self.flight.next());
+        if let Some(search) = self.mss.search() {
             search.on_sent(start, end, len, options);
             path.cwnd -= 1;
         }
@@ -223,16 +136,17 @@ impl Socket {
     /// Sends a probe out of a subflow's queue if one is due. False: nothing is to be sent before it.
     #[cold]
     pub(super) fn probe_unsent(&mut self, cx: &mut Context<impl Options>) -> bool {
-        let Some(offset) = self.unsent.front().map(|chunk| chunk.offset) else {
+        let Some(offset) = self.queue.front().map(|chunk| chunk.offset) else {
             return true;
         };
         let window = cx.shared.send_limit.saturating_sub(offset);
-        let bytes = (self.unsent_bytes, window, cx.shared.largest_window);
+        let bytes = (self.queue.bytes(), window, cx.shared.largest_window);
         match self.advise(cx, bytes) {
             Advice::None => true,
             Advice::Wait => false,
             Advice::Probe(len) => {
-                if let Some(chunk) = self.take_unsent(len) {
+                let end = self.flight.next() + u64::from(len);
+                if let Some(chunk) = self.queue.take(len, end) {
                     self.send_chunk(cx, chunk);
                     self.probe_sent(&mut cx.path, len);
                     self.recut(cx);
@@ -242,63 +156,18 @@ impl Socket {
         }
     }
 
-    /// Takes `len` bytes off the buffer at the head; absent: that holds fewer, and a segment has one mapping (`mptcp_skb_can_collapse`).
-    fn take_unsent(&mut self, len: u32) -> Option<Chunk> {
-        let wanted = u64::from(len);
-        let buffers = self.buffers.as_mut()?;
-        let head = buffers.head(0).filter(|head| head.len >= wanted)?;
-        buffers.leave(wanted, self.next + wanted);
-        let mut probe = *self.unsent.front()?;
-        let mut missing = len;
-        while let Some(chunk) = self.unsent.front_mut() {
-            let taken = chunk.len.min(missing);
-            chunk.offset += u64::from(taken);
-            chunk.len -= taken;
-            missing -= taken;
-            if chunk.len > 0 {
-                break;
-            }
-            self.unsent.pop_front();
-        }
-        self.unsent_bytes -= wanted;
-        probe.len = len;
-        probe.push = Push::of_group(1, head.push && head.len == wanted);
-        Some(probe)
-    }
-
     /// What waits is cut from each buffer's beginning (`tcp_set_skb_tso_segs`).
     pub(crate) fn recut(&mut self, cx: &Context<impl Options>) {
-        if let Some(buffers) = self.buffers.take() {
-            self.join_unsent(&buffers);
-            self.buffers = Some(buffers);
-        }
+        self.queue.join();
         self.cut_unsent(cx);
-    }
-
-    /// Segments may be longer than what waits was cut to.
-    pub(super) fn cut_anew(&mut self, mss: u32) {
-        let Some(buffers) = &self.buffers else {
-            return;
-        };
-        let lengths: Vec<u64> = buffers.lengths().collect();
-        let mut lengths = lengths.into_iter();
-        let mut left = 0;
-        for chunk in std::mem::take(&mut self.unsent) {
-            let follows = left > 0;
-            if !follows {
-                left = lengths.next().unwrap_or(chunk.len.into());
-            }
-            left = left.saturating_sub(chunk.len.into());
-            self.append(chunk, mss, follows);
-        }
     }
 
     /// If a sent probe and everything before it was acknowledged: the window keeps its bytes (`tcp_mtup_probe_success`).
     #[cold]
     pub(super) fn settle_probe(&mut self, cx: &mut Context<impl Options>) {
-        let una = self.una;
+        let una = self.flight.una();
         let mss = u32::from(self.mss.usable());
-        let Some(search) = &mut self.search else {
+        let Some(search) = self.mss.search() else {
             return;
         };
         let Some(mtu) = search.on_acknowledged(una) else {
@@ -309,12 +178,12 @@ impl Socket {
         path.cwnd = ((bytes / u64::from(mtu)) as u32).max(1);
         path.cwnd_count = 0;
         if path.ssthresh != INFINITE_SSTHRESH
-            && !matches!(self.recovery.state, CaState::Cwr | CaState::Recovery)
+            && !matches!(self.recovery.state(), CaState::Cwr | CaState::Recovery)
         {
             path.ssthresh = path.ssthresh.max(path.cwnd * 3 / 4);
         }
         self.take_searched_mss(path);
-        self.cut_anew(path.mss);
+        self.queue.lengthen(path.mss);
         cx.shared.counters.increment(Mib::TcpExtTCPMTUPSuccess);
         cx.shared.event(EventKind::PathMtu {
             subflow: cx.path.index,
@@ -325,9 +194,9 @@ impl Socket {
     /// Something is lost. True: the probe, and that is no sign of congestion (`tcp_fastretrans_alert`, `tcp_mtup_probe_failed`).
     #[cold]
     pub(super) fn fail_probe(&mut self, cx: &mut Context<impl Options>) -> bool {
-        let una = self.una;
-        let calm = self.recovery.state < CaState::Cwr;
-        let search = self.search.as_mut().filter(|_| calm);
+        let una = self.flight.una();
+        let calm = self.recovery.state() < CaState::Cwr;
+        let search = self.mss.search().filter(|_| calm);
         if !search.is_some_and(|search| search.on_lost(una)) {
             return false;
         }
@@ -341,15 +210,10 @@ impl Socket {
     #[cold]
     pub(super) fn cancel_probe(&mut self, cx: &mut Context<impl Options>) {
         // What is sent again looks for its route first.
-        self.find_route();
+        self.mss.find_route();
         self.heed_route(cx);
-        if let Some(search) = &mut self.search {
+        if let Some(search) = self.mss.search() {
             search.cancel();
         }
-    }
-
-    pub(super) fn probes(&self) -> bool {
-        let search = self.search.as_ref();
-        search.is_some_and(|search| search.probing())
     }
 }

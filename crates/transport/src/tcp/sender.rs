@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use polypath_wire::tcp::{Flags, Segment};
 
+use super::flight::Sent;
 use super::timer::Pending;
-use super::{FinState, Socket, State, ecn};
+use super::{Socket, State, ecn};
 use crate::congestion::Restart;
 use crate::linux::send_memory;
-use crate::path::{INFINITE_SSTHRESH, Path};
+use crate::path::INFINITE_SSTHRESH;
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{Mib, Nanos, Purpose, SECOND};
 
@@ -65,148 +66,37 @@ pub(crate) struct Chunk {
     pub waits: bool,
 }
 
-/// A segment in flight.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
-    pub seq: u64,
-    /// Where its first byte stands in the connection's stream.
-    pub offset: u64,
-    pub sent_at: Nanos,
-    /// Payload bytes.
-    pub len: u32,
-    flags: u8,
-}
-
-impl Sent {
-    const SYN: u8 = 1;
-    pub const FIN: u8 = 2;
-    pub const SACKED: u8 = 4;
-    pub const LOST: u8 = 8;
-    /// Sent again, and that copy is in flight.
-    pub const RETRANSMITTING: u8 = 16;
-    const EVER_RETRANSMITTED: u8 = 32;
-    pub const PUSH: u8 = 64;
-    pub const REINJECTED: u8 = 128;
-
-    pub fn syn(now: Nanos) -> Self {
-        Self {
-            seq: 0,
-            offset: 0,
-            sent_at: now,
-            len: 0,
-            flags: Self::SYN,
-        }
-    }
-
-    pub fn end(&self) -> u64 {
-        self.seq + u64::from(self.len) + u64::from(self.flags & (Self::SYN | Self::FIN) != 0)
-    }
-
-    /// Sent once, and neither SYN, FIN, SACKed nor lost.
-    #[inline]
-    pub fn is_plain(&self) -> bool {
-        self.flags & !(Self::PUSH | Self::REINJECTED) == 0
-    }
-
-    /// As [`Sent::end`] of one that is plain.
-    #[inline]
-    pub fn plain_end(&self) -> u64 {
-        self.seq + u64::from(self.len)
-    }
-
-    /// Where what an endpoint reports ends that leaves out a FIN behind data.
-    pub fn data_end(&self) -> u64 {
-        match self.len {
-            0 => self.end(),
-            len => self.seq + u64::from(len),
-        }
-    }
-
-    pub fn has(&self, flag: u8) -> bool {
-        self.flags & flag != 0
-    }
-
-    pub fn set(&mut self, flag: u8) {
-        self.flags |= flag;
-    }
-
-    pub fn clear(&mut self, flag: u8) {
-        self.flags &= !flag;
-    }
-
-    /// Takes `len` bytes off its beginning, as a segment of their own. A FIN stays behind.
-    pub fn cut_front(&mut self, len: u32) -> Self {
-        let mut front = Self { len, ..*self };
-        front.clear(Self::FIN);
-        self.seq += u64::from(len);
-        self.offset += u64::from(len);
-        self.len -= len;
-        if self.len > 0 {
-            front.clear(Self::PUSH);
-        }
-        front
-    }
-
-    /// Whether `next` left with it, and the same became of both.
-    pub fn is_followed_by(&self, next: &Self) -> bool {
-        let state = |sent: &Self| (sent.sent_at, sent.flags & !Self::PUSH);
-        let alone = Self::SYN | Self::FIN | Self::SACKED;
-        self.flags & alone == 0
-            && self.end() == next.seq
-            && self.offset + u64::from(self.len) == next.offset
-            && state(self) == state(next)
-    }
-
-    /// Takes in what follows it.
-    pub fn take_in(&mut self, next: &Self) {
-        self.len += next.len;
-        self.flags |= next.flags;
-    }
-
-    /// Lost, and not sent again since.
-    pub fn awaits_repair(&self) -> bool {
-        self.has(Self::LOST) && !self.has(Self::RETRANSMITTING)
-    }
-
-    pub fn retransmitted(&self) -> bool {
-        self.has(Self::EVER_RETRANSMITTED)
-    }
-}
-
 impl Socket {
-    /// Packets that have left and are neither acknowledged nor taken for lost (RFC 6675's pipe, counted as Linux does).
-    pub(super) fn in_flight(&self) -> u32 {
-        let recovery = &self.recovery;
-        (self.sent.len() as u32 + recovery.retransmitting)
-            .saturating_sub(recovery.sacked + recovery.lost)
-    }
-
     /// Gives the socket a chunk to send; it leaves as soon as the window admits it, one that waits with the others at the next
     /// [`Socket::send_unsent`].
     pub(crate) fn enqueue(&mut self, cx: &mut Context<impl Options>, chunk: Chunk) {
-        if self.sent.is_empty() && self.unsent.is_empty() && self.last_sent_at > 0 {
+        if self.flight.is_empty() && self.queue.is_empty() && self.flight.data_left_at() > 0 {
             self.restart_after_idle(cx);
         }
-        self.unsent_bytes += u64::from(chunk.len);
-        if self.buffers.is_some() {
-            self.map(cx.shared, cx.path.mss, chunk);
+        if self.queue.has_buffers() {
+            let mss = cx.path.mss;
+            let most = send_memory::most_segments(mss, cx.shared.largest_window) as u64;
+            self.queue.map(chunk, mss, u64::from(mss) * most);
             if chunk.waits {
                 return self.publish(&mut cx.path);
             }
         } else if !chunk.waits {
-            if self.unsent.is_empty() && self.fin != FinState::Queued {
+            if self.queue.is_empty() && !self.lifetime.fin_waits() {
                 return self.send_at_once(cx, chunk);
             }
-            self.unsent.push_back(chunk);
+            self.queue.push(chunk);
         } else {
-            let follows = self.follows(&chunk);
-            let first = self.unsent.back().is_some_and(|last| last.offset == 0);
+            let first = self
+                .queue
+                .chunks()
+                .back()
+                .is_some_and(|last| last.offset == 0);
             let excess = if first {
                 cx.options.first_segment_excess()
             } else {
                 0
             };
-            self.append(chunk, cx.path.mss - excess, follows);
+            self.queue.append(chunk, cx.path.mss - excess);
         }
         self.send_unsent(cx);
     }
@@ -214,89 +104,43 @@ impl Socket {
     /// As [`Socket::send_unsent`] with nothing but this chunk, which does not wait, in the queue.
     #[inline(always)]
     fn send_at_once(&mut self, cx: &mut Context<impl Options>, chunk: Chunk) {
-        let sent = self.in_flight() < cx.path.cwnd
-            && !self.blocked()
+        let sent = self.flight.in_flight() < cx.path.cwnd
+            && !self.controller.blocked()
             && cx.shared.admits(chunk.offset + u64::from(chunk.len));
         if sent {
-            self.unsent_bytes -= u64::from(chunk.len);
             self.send_chunk_inline(cx, chunk);
         } else {
-            self.unsent.push_back(chunk);
+            self.queue.push(chunk);
         }
         self.conclude_sending(cx, sent, false);
     }
 
-    /// The chunk goes on in the stream where the last one ends.
-    fn follows(&self, chunk: &Chunk) -> bool {
-        let last = self.unsent.back();
-        last.is_some_and(|last| last.offset + u64::from(last.len) == chunk.offset)
-    }
-
-    /// Puts as much of a chunk into each buffer as that holds. Kept out of the path of the profiles that have none.
-    #[inline(never)]
-    fn map(&mut self, shared: &Shared, mss: u32, mut chunk: Chunk) {
-        let goal = u64::from(mss) * send_memory::most_segments(mss, shared.largest_window) as u64;
-        let mut follows = self.follows(&chunk);
-        while let Some(buffers) = &mut self.buffers
-            && chunk.len > 0
-        {
-            let (taken, goes_on) = buffers.map(chunk.len.into(), goal, follows);
-            let len = taken as u32;
-            self.append(Chunk { len, ..chunk }, mss, goes_on);
-            chunk.offset += taken;
-            chunk.len -= len;
-            follows = true;
-        }
-    }
-
-    /// Puts a chunk at the end; one that waits fills up the last if that waits, too, and it `follows` on it.
-    pub(super) fn append(&mut self, mut chunk: Chunk, mss: u32, follows: bool) {
-        if let Some(last) = self.unsent.back_mut()
-            && follows
-            && last.waits
-            && chunk.waits
-        {
-            let taken = chunk.len.min(mss.saturating_sub(last.len));
-            last.len += taken;
-            last.push = if taken == chunk.len {
-                chunk.push
-            } else {
-                Push::No
-            };
-            chunk.offset += u64::from(taken);
-            chunk.len -= taken;
-        }
-        if chunk.len > 0 {
-            self.unsent.push_back(chunk);
-        }
-    }
-
     /// Sends what is queued as far as congestion and receive window admit.
     pub(crate) fn send_unsent(&mut self, cx: &mut Context<impl Options>) {
-        if let Some(buffers) = &mut self.buffers {
+        if let Some(buffers) = self.queue.buffers_mut() {
             buffers.push_new();
             if !cx.options.maps_data() {
-                self.buffers = None;
-            } else if self.searches() && !self.probe_unsent(cx) {
+                self.queue.drop_buffers();
+            } else if self.mss.searches() && !self.probe_unsent(cx) {
                 return;
             }
         }
         let (mut left, mut push) = (0, Push::No);
         let (mut sent, mut limited) = (false, false);
-        while let Some(mut chunk) = self.unsent.front().copied() {
-            if self.in_flight() >= cx.path.cwnd
-                || (self.blocked() && left == 0)
+        while let Some(mut chunk) = self.queue.front().copied() {
+            if self.flight.in_flight() >= cx.path.cwnd
+                || (self.controller.blocked() && left == 0)
                 || !cx.shared.admits(chunk.offset + u64::from(chunk.len))
             {
                 break;
             }
             // What a group takes was decided with it.
-            let small = left == 0 && chunk.waits && self.unsent.len() == 1;
+            let small = left == 0 && chunk.waits && self.queue.chunks().len() == 1;
             if small && !self.nagle_admits(cx.shared, chunk.len, cx.path.mss) {
                 self.hold(cx.shared);
                 break;
             }
-            if self.buffers.is_some() {
+            if self.queue.has_buffers() {
                 if left == 0 {
                     if sent && cx.shared.writer_waits {
                         self.grow_buffer(cx);
@@ -312,12 +156,11 @@ impl Socket {
                 left -= 1;
                 chunk.push = if left == 0 { push } else { Push::No };
             }
-            self.unsent.pop_front();
-            self.unsent_bytes -= u64::from(chunk.len);
+            self.queue.pop();
             self.send_chunk(cx, chunk);
             sent = true;
         }
-        if self.fin == FinState::Queued {
+        if self.lifetime.fin_waits() {
             self.send_fin(cx);
         }
         self.conclude_sending(cx, sent, limited);
@@ -327,16 +170,16 @@ impl Socket {
     #[inline(always)]
     fn conclude_sending(&mut self, cx: &mut Context<impl Options>, sent: bool, limited: bool) {
         self.publish_sent(&mut cx.path);
-        self.publish_pacing(&mut cx.path);
+        self.controller.publish_pacing(&mut cx.path);
         let limited = limited || cx.path.in_flight >= cx.path.cwnd;
         if sent || limited {
-            self.validate_window(limited);
+            self.controller.note_usage(&self.flight, limited);
         }
     }
 
     /// Makes room for two windows while this one is not full, as long as a writer waits (`tcp_check_space`, `tcp_should_expand_sndbuf`).
     pub(crate) fn grow_buffer(&self, cx: &mut Context<impl Options>) {
-        if self.in_flight() < cx.path.cwnd {
+        if self.flight.in_flight() < cx.path.cwnd {
             let buffer = cx.shared.config.send_buffer;
             let wanted = send_memory::wanted_buffer(&cx.path, cx.shared.config.initial_window);
             let most = wanted.min(buffer.maximum.max(buffer.default));
@@ -350,15 +193,8 @@ impl Socket {
 
     #[inline(always)]
     fn send_chunk_inline(&mut self, cx: &mut Context<impl Options>, chunk: Chunk) {
-        let seq = self.next;
-        self.next += u64::from(chunk.len);
-        let mut sent = Sent {
-            seq,
-            offset: chunk.offset,
-            sent_at: cx.shared.now,
-            len: chunk.len,
-            flags: 0,
-        };
+        let seq = self.flight.next();
+        let mut sent = Sent::new(cx.shared.now, seq, chunk.offset, chunk.len);
         if chunk.push == Push::Always {
             sent.set(Sent::PUSH);
         }
@@ -368,7 +204,7 @@ impl Socket {
             0
         };
         if chunk.len + excess < cx.path.mss {
-            self.last_small = self.next;
+            self.flight.note_small(sent.plain_end());
         }
         self.totals.sent += u64::from(chunk.len);
         let again = cx.shared.once.send(chunk.offset, chunk.len);
@@ -377,15 +213,15 @@ impl Socket {
             sent.set(Sent::REINJECTED);
         }
         // A FIN that waits rides on the last (`tcp_send_fin`).
-        if chunk.kind == Kind::Last || self.fin == FinState::Queued && self.unsent.is_empty() {
+        if chunk.kind == Kind::Last || self.lifetime.fin_waits() && self.queue.is_empty() {
             self.ride_fin(&mut sent);
         }
         self.recovery.count_sent();
-        self.ack.data_sent(cx.shared.now);
-        self.last_sent_at = cx.shared.now;
-        let first = self.sent.is_empty();
-        self.note_sent(cx.shared.now, &sent);
-        self.sent.push_back(sent);
+        self.receiver.data_sent(cx.shared.now);
+        self.flight.note_data_left(cx.shared.now);
+        let first = self.flight.is_empty();
+        (self.controller).note_sent(cx.shared.now, &sent, &self.flight);
+        self.flight.push(sent);
         if chunk.push == Push::Once {
             sent.set(Sent::PUSH);
         }
@@ -411,11 +247,7 @@ impl Socket {
 
     #[inline(always)]
     fn emit_data_inline(&mut self, cx: &mut Context<impl Options>, sent: &Sent) {
-        if let Some(queue) = &mut self.host_queue
-            && sent.len > 0
-        {
-            queue.push(sent.len);
-        }
+        self.host.push(sent.len);
         let purpose = match sent.len {
             0 => Purpose::Control,
             _ if sent.retransmitted() => Purpose::Retransmission,
@@ -435,16 +267,17 @@ impl Socket {
             self.tell_of_reduction(segment, sent);
         }
         segment.payload = Self::payload(sent.offset, sent.len);
-        let owed = self.owes_ack();
+        let owed = self.receiver.owes_ack();
         self.stamp(cx, segment);
         let space = if sent.len > 0 {
             cx.options.add_to_data(cx.shared, sent.seq, segment)
         } else {
             cx.options.add_to_ack(cx.shared, segment)
         };
-        if self.has_sack() {
+        if self.receiver.has_sack() {
             let room = cx.path.mss.saturating_sub(sent.len);
-            self.add_sack_beside(&mut segment.sack, space.min(room), owed);
+            let how = (self.negotiated.sack, owed);
+            (self.receiver).add_sack_beside(&mut segment.sack, space.min(room), how);
         }
         cx.shared.out.push(transmit);
     }
@@ -455,21 +288,13 @@ impl Socket {
         if len >= mss {
             return true;
         }
-        let waits = shared.config.nagle && !self.sent.is_empty() && self.last_small > self.una;
-        self.closing() || !waits && !self.corked(shared)
+        let waits = shared.config.nagle && self.flight.has_small();
+        self.lifetime.closing() || !waits && !self.corked(shared)
     }
 
     /// Right edge of the peer's window, when this socket is the whole connection.
     pub(crate) fn window_end(&self) -> u64 {
         self.window.end()
-    }
-
-    pub(crate) fn nothing_in_flight(&self) -> bool {
-        self.sent.is_empty()
-    }
-
-    pub(crate) fn nothing_unsent(&self) -> bool {
-        self.unsent.is_empty()
     }
 
     /// Sends again the segment at `index`, by itself.
@@ -485,71 +310,54 @@ impl Socket {
         push: Push,
     ) {
         let now = cx.shared.now;
-        if self.searches() {
+        if self.mss.searches() {
             self.cancel_probe(cx);
         }
         self.cut_repeated(cx, index);
-        let alone = self.in_flight() == 0;
-        let sent = &mut self.sent[index];
-        if !sent.has(Sent::RETRANSMITTING) {
-            sent.set(Sent::RETRANSMITTING);
-            self.recovery.retransmitting += 1;
-        }
-        sent.set(Sent::EVER_RETRANSMITTED);
-        sent.sent_at = now;
-        let mut copy = *sent;
+        let alone = self.flight.in_flight() == 0;
+        let mut copy = self.flight.repeat(index, now);
         if push != Push::No {
             copy.set(Sent::PUSH);
         }
         self.recovery.count_retransmitted(now);
         cx.shared.counters.increment(Mib::TcpRetransSegs);
         if copy.has(Sent::SYN) {
-            self.syn_repeats += 1;
             return self.send_syn(cx, true);
         }
         if alone && copy.len > 0 {
             self.tell_of_restart(cx, false);
         }
-        self.note_repeated(now, copy.seq);
-        self.note_sent(now, &copy);
+        if self.negotiated.sack {
+            self.recovery.note_repeated(&self.flight, now, copy.seq);
+        }
+        self.controller.note_sent(now, &copy, &self.flight);
         self.totals.retransmitted += u64::from(copy.len);
         self.totals.retransmitted_segments += 1;
-        self.last_sent_at = now;
+        self.flight.note_data_left(now);
         self.emit_data(cx, &copy);
     }
 
     /// Asks for a FIN after everything queued.
     pub(crate) fn close(&mut self, cx: &mut Context<impl Options>) {
-        if self.fin == FinState::None && self.state.synchronised() {
-            self.fin = FinState::Queued;
+        if self.lifetime.close() {
             cx.path.closing = true;
             self.send_unsent(cx);
         }
     }
 
-    pub(crate) fn closing(&self) -> bool {
-        self.fin != FinState::None
-    }
-
     /// It closes, and what is left in flight has timed out. To a multipath connection whose stream is over, that is no reason to be open.
     pub(crate) fn lingers(&self) -> bool {
-        self.closing() && self.recovery.timeouts > 0
+        self.lifetime.closing() && self.recovery.timeouts() > 0
     }
 
     pub(super) fn send_fin(&mut self, cx: &mut Context<impl Options>) {
-        if !self.unsent.is_empty() {
+        if !self.queue.is_empty() {
             return;
         }
-        let mut fin = Sent {
-            seq: self.next,
-            offset: 0,
-            sent_at: cx.shared.now,
-            len: 0,
-            flags: 0,
-        };
+        let mut fin = Sent::new(cx.shared.now, self.flight.next(), 0, 0);
         self.ride_fin(&mut fin);
-        self.note_sent(cx.shared.now, &fin);
-        self.sent.push_back(fin);
+        (self.controller).note_sent(cx.shared.now, &fin, &self.flight);
+        self.flight.push(fin);
         cx.shared.counters.increment(Mib::TcpOutSegs);
         self.emit_data(cx, &fin);
         if self.awaits_no_answer() {
@@ -562,59 +370,29 @@ impl Socket {
     #[cold]
     fn ride_fin(&mut self, sent: &mut Sent) {
         sent.set(Sent::FIN);
-        self.fin = FinState::Sent(self.next);
-        self.next += 1;
-        self.state = match self.state {
-            State::CloseWait | State::LastAck => State::LastAck,
-            State::Closing => State::Closing,
-            _ => State::FinWait1,
-        };
+        self.lifetime.send_fin(sent.plain_end());
     }
 
     /// Moves on when our FIN was acknowledged (RFC 9293 section 3.10.7.4, fifth step).
     pub(super) fn fin_acknowledged(&mut self, shared: &mut Shared, segment: &Segment) {
-        let FinState::Sent(seq) = self.fin else {
-            return;
-        };
-        if self.una <= seq {
+        let by_fin = segment.flags.contains(Flags::FIN);
+        if !self.lifetime.acknowledge(self.flight.una(), by_fin) {
             return;
         }
-        match self.state {
-            State::FinWait1 => {
-                self.state = State::FinWait2;
-                self.reduced = !segment.flags.contains(Flags::FIN);
-            }
-            State::Closing => {
-                self.state = State::TimeWait;
-                self.reduced = true;
-                self.enter_time_wait(shared);
-            }
-            State::LastAck => {
-                self.state = State::Closed;
-                self.timers = super::Timers::default();
-                self.ack.stop();
-            }
-            _ => {}
+        if self.lifetime.state() == State::TimeWait {
+            self.enter_time_wait(shared);
+        } else {
+            self.timers = super::Timers::default();
+            self.receiver.stop_acks();
         }
-    }
-
-    /// Remembers whether the window or the application was the limit (RFC 7661's purpose, Linux `tcp_cwnd_validate`).
-    pub(crate) fn validate_window(&mut self, limited: bool) {
-        let in_flight = self.sent.len() as u32;
-        self.usage.note(self.una, self.next, in_flight, limited);
-    }
-
-    /// Whether the congestion window limits sending; in slow start half a window in use is enough (Linux `tcp_is_cwnd_limited`).
-    pub(crate) fn is_cwnd_limited(&self, path: &Path) -> bool {
-        self.usage.limited() || (path.in_slow_start() && path.cwnd < 2 * self.usage.max_in_flight())
     }
 
     /// A window that was not used for a timeout falls to the initial window, at once or by halves (RFC 5681 section 4.1).
     #[cold]
     fn restart_after_idle(&mut self, cx: &mut Context<impl Options>) {
         let rto = self.rtt.rto(&cx.shared.config);
-        let idle = cx.shared.now - self.last_sent_at;
-        let outdated = idle > rto && self.paced.is_none();
+        let idle = cx.shared.now - self.flight.data_left_at();
+        let outdated = idle > rto && !self.controller.paces();
         if outdated {
             let path = &mut cx.path;
             let floor = cx.shared.config.initial_window.min(path.cwnd);
@@ -642,22 +420,28 @@ impl Socket {
         let now = cx.shared.now;
         let restart = Restart {
             now,
-            idle: now - self.last_sent_at,
+            idle: now - self.flight.data_left_at(),
             outdated,
-            next_seq: self.next,
-            app_limited: self.limited_by_application(),
+            next_seq: self.flight.next(),
+            app_limited: self.controller.limited_by_application(),
         };
-        self.congestion.on_restart(&mut cx.path, &restart);
+        (self.controller.algorithm()).on_restart(&mut cx.path, &restart);
     }
 
     /// The stretches of the stream that this socket still has to get through: unacknowledged, then unsent.
     pub(crate) fn undelivered(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let sent = self
-            .sent
+            .flight
+            .segments()
             .iter()
             .filter(|sent| sent.len > 0)
             .map(|sent| (sent.offset, sent.len));
-        sent.chain(self.unsent.iter().map(|chunk| (chunk.offset, chunk.len)))
+        sent.chain(
+            self.queue
+                .chunks()
+                .iter()
+                .map(|chunk| (chunk.offset, chunk.len)),
+        )
     }
 
     /// The last ACK of the handshake must be answered: it is sent again when the timer fires, which happened `attempts` times.
@@ -687,7 +471,7 @@ impl Socket {
         cx: &mut Context<O>,
         add: impl FnOnce(&O, &Shared, &mut Segment),
     ) {
-        let mut segment = self.header(cx.shared.now, self.next);
+        let mut segment = self.header(cx.shared.now, self.flight.next());
         self.stamp(cx, &mut segment);
         add(&cx.options, cx.shared, &mut segment);
         cx.shared.counters.increment(Mib::TcpOutSegs);

@@ -37,8 +37,8 @@ pub(super) enum Idle {
 
 #[derive(Clone, Debug)]
 pub(super) struct Timers {
-    pub pending: Pending,
-    pub transmission: Nanos,
+    pending: Pending,
+    transmission: Nanos,
     idle: Idle,
     idle_at: Nanos,
 }
@@ -55,6 +55,24 @@ impl Default for Timers {
 }
 
 impl Timers {
+    /// What the transmission timer waits for.
+    #[inline(always)]
+    pub fn pending(&self) -> Pending {
+        self.pending
+    }
+
+    /// When the transmission timer fires; [`NEVER`] while it is stopped.
+    #[inline(always)]
+    pub fn transmission(&self) -> Nanos {
+        self.transmission
+    }
+
+    /// What the transmission timer waited for is over.
+    #[inline(always)]
+    pub fn end_pending(&mut self) {
+        self.pending = Pending::None;
+    }
+
     pub fn set(&mut self, pending: Pending, at: Nanos) {
         self.pending = pending;
         self.transmission = at;

@@ -1,5 +1,7 @@
 //! How much of the congestion window is used (RFC 7661, Linux `tcp_cwnd_validate`).
 
+use super::flight::Flight;
+
 /// The most packets in flight during a window, and whether the congestion window was the limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowUsage {
@@ -10,13 +12,15 @@ pub(super) struct WindowUsage {
 }
 
 impl WindowUsage {
-    /// `in_flight` packets are under way, and `next` is sent next.
+    /// Takes how much is in flight, and whether the congestion window was the limit.
     #[inline(always)]
-    pub fn note(&mut self, una: u64, next: u64, in_flight: u32, limited: bool) {
-        if una >= self.end || limited || (!self.limited && in_flight > self.max_in_flight) {
+    pub fn note(&mut self, flight: &Flight, limited: bool) {
+        let in_flight = flight.packets();
+        if flight.una() >= self.end || limited || (!self.limited && in_flight > self.max_in_flight)
+        {
             self.limited = limited;
             self.max_in_flight = in_flight;
-            self.end = next;
+            self.end = flight.next();
         }
     }
 

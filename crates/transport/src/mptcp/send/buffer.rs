@@ -137,10 +137,10 @@ impl Connection {
         };
         let (mut sum, mut through) = (0, 0);
         for (subflow, path) in self.subflows.iter().zip(&self.paths) {
-            if subflow.socket.state.synchronised() {
+            if subflow.socket.state().synchronised() {
                 through += path.buffer;
             }
-            if subflow.socket.state != State::SynReceived {
+            if subflow.socket.state() != State::SynReceived {
                 sum += path.buffer;
             }
         }

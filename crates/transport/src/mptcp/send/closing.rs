@@ -22,7 +22,7 @@ impl Connection {
                 self.with(0, |socket, cx| socket.close(cx));
                 self.send.fin_sent = true;
                 let finished = matches!(
-                    self.subflows[0].socket.state,
+                    self.subflows[0].socket.state(),
                     State::FinWait2 | State::TimeWait | State::Closed
                 );
                 self.send.fin_acked |= finished;
@@ -37,7 +37,7 @@ impl Connection {
         if self.send.fin_acked && self.shared.receive.at_end() {
             for subflow in 0..self.subflows.len() {
                 if matches!(
-                    self.subflows[subflow].socket.state,
+                    self.subflows[subflow].socket.state(),
                     State::SynSent | State::SynReceived
                 ) {
                     // CLOSE before the handshake is done deletes the subflow (RFC 9293 section 3.10.4).
@@ -45,7 +45,7 @@ impl Connection {
                 } else if self.dispensable(subflow) {
                     self.with(subflow, |socket, cx| socket.send_reset(cx));
                     self.close_subflow(subflow);
-                } else if !self.subflows[subflow].socket.closing() {
+                } else if !self.subflows[subflow].socket.lifetime.closing() {
                     self.with(subflow, |socket, cx| socket.close(cx));
                 }
             }
@@ -58,7 +58,7 @@ impl Connection {
             return;
         }
         for subflow in 0..self.subflows.len() {
-            if self.subflows[subflow].socket.state == State::SynSent {
+            if self.subflows[subflow].socket.state() == State::SynSent {
                 self.close_subflow(subflow);
             }
         }
@@ -67,7 +67,7 @@ impl Connection {
     /// A subflow that failed while another works: with the stream over there is nothing to wait for on it.
     fn dispensable(&self, subflow: usize) -> bool {
         let works = |path: &Path| path.established && !path.potentially_failed;
-        self.subflows[subflow].socket.state != State::Closed
+        self.subflows[subflow].socket.state() != State::Closed
             && self.paths[subflow].potentially_failed
             && self.paths.iter().any(works)
     }
@@ -88,7 +88,7 @@ impl Connection {
             && self.shared.receive.end.is_none();
         for subflow in 0..self.subflows.len() {
             let own = &self.subflows[subflow];
-            if leaves && own.socket.state == State::CloseWait && own.closed_at.is_none() {
+            if leaves && own.socket.state() == State::CloseWait && own.closed_at.is_none() {
                 self.leave_subflow(subflow, CloseReason::Reset);
                 self.push();
                 continue;
@@ -96,11 +96,11 @@ impl Connection {
             let elsewhere = |other: usize| {
                 other != subflow
                     && self.paths[other].established
-                    && self.subflows[other].socket.sending()
+                    && self.subflows[other].socket.state().sends()
             };
             let dispensable = self.send.idle() || (0..self.subflows.len()).any(elsewhere);
-            if self.subflows[subflow].socket.state == State::CloseWait
-                && self.subflows[subflow].socket.nothing_unsent()
+            if self.subflows[subflow].socket.state() == State::CloseWait
+                && self.subflows[subflow].socket.queue.is_empty()
                 && dispensable
             {
                 self.with(subflow, |socket, cx| socket.close(cx));

@@ -9,14 +9,15 @@ impl Connection {
         if self.shared.config.profile.keeps_small_queues() {
             self.subflows[subflow]
                 .socket
-                .held_by_host(&self.paths[subflow]);
+                .host
+                .hold(&self.paths[subflow]);
         }
     }
 
     /// A segment of a subflow with so many bytes of payload has left the host's queue, or was refused by it.
     pub fn on_left_host(&mut self, subflow: usize, bytes: u32, now: Nanos) {
         let socket = &mut self.subflows[subflow].socket;
-        if !socket.left_host(bytes) || !socket.state.synchronised() || socket.held_back() {
+        if !socket.host.leave(bytes) || !socket.state().synchronised() || socket.host.waits() {
             return;
         }
         self.shared.now = now;

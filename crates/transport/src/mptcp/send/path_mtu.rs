@@ -7,7 +7,7 @@ use crate::mptcp::connection::Connection;
 impl Connection {
     /// Cuts what is too long for a subflow's path and sends again what of it was sent. True: new data may follow.
     pub(in crate::mptcp) fn cut_and_resend(&mut self, subflow: usize) -> bool {
-        if self.subflows[subflow].socket.has_buffers() || self.send.buffers.is_some() {
+        if self.subflows[subflow].socket.queue.has_buffers() || self.send.buffers.is_some() {
             return self.resend_as_upstream(subflow);
         }
         self.with(subflow, |socket, cx| socket.cut_long_segments(cx));

@@ -5,7 +5,7 @@ use crate::linux::send_memory;
 use crate::linux::small_queue::SmallQueue;
 use crate::linux::write_queue::WriteQueue;
 use crate::mptcp::connection::Connection;
-use crate::tcp::{Advice, Front, Push, most_of_window};
+use crate::tcp::{Advice, Front, Push, group, most_of_window};
 
 const ME: usize = 0;
 
@@ -37,7 +37,7 @@ impl Connection {
         let waits = self.send.buffers.as_ref().is_some_and(WriteQueue::blocked);
         match self.send_queue() {
             (0, _) => Limit::Idle,
-            (_, 0) if waits && !socket.is_cwnd_limited(path) => Limit::SendBuffer,
+            (_, 0) if waits && !socket.controller.is_limited(path) => Limit::SendBuffer,
             (_, 1..) if path.room() > 0 && self.window_closed() => Limit::ReceiveWindow,
             _ => Limit::Busy,
         }
@@ -127,7 +127,7 @@ impl Connection {
     /// Sends what waits, or one buffer of it (`tcp_write_xmit`).
     pub(super) fn transmit(&mut self, one: bool) {
         self.with(ME, |socket, cx| socket.send_unsent(cx));
-        if !one && self.subflows[ME].socket.searches() && !self.probe_path() {
+        if !one && self.subflows[ME].socket.mss.searches() && !self.probe_path() {
             return;
         }
         while let Some(group) = self.next_group(one) {
@@ -145,11 +145,11 @@ impl Connection {
     /// What of the head leaves next. None: nothing may.
     #[inline(always)]
     fn next_group(&mut self, one: bool) -> Option<Group> {
-        if !self.subflows[ME].socket.sending() || self.paths[ME].room() == 0 {
+        if !self.subflows[ME].socket.state().sends() || self.paths[ME].room() == 0 {
             return None;
         }
         let mss = u64::from(self.paths[ME].mss.max(1));
-        let quota = self.subflows[ME].socket.quota(&self.paths[ME]);
+        let quota = group::quota(&self.subflows[ME].socket.flight, &self.paths[ME]);
         let head = self.send.buffers.as_mut()?.head(quota * mss)?;
         if self.window_is_short(head.len) {
             return None;
@@ -172,7 +172,11 @@ impl Connection {
             ends: self.send.finishing(),
         };
         let group = if one {
-            Ok(self.subflows[ME].socket.segments(&self.paths[ME], front))
+            Ok(group::segments(
+                &self.subflows[ME].socket.flight,
+                &self.paths[ME],
+                front,
+            ))
         } else {
             self.subflows[ME]
                 .socket
@@ -186,7 +190,8 @@ impl Connection {
             }),
             Err(deferred) => {
                 if deferred.by_window {
-                    self.subflows[ME].socket.validate_window(true);
+                    let socket = &mut self.subflows[ME].socket;
+                    socket.controller.note_usage(&socket.flight, true);
                 }
                 None
             }
@@ -248,7 +253,7 @@ impl Connection {
     /// Sends a probe for the path's MTU if one is due. False: nothing is to be sent before it.
     #[cold]
     fn probe_path(&mut self) -> bool {
-        if !self.subflows[ME].socket.sending() || !self.subflows[ME].socket.nothing_unsent() {
+        if !self.subflows[ME].socket.state().sends() || !self.subflows[ME].socket.queue.is_empty() {
             return true;
         }
         let window = self.shared.send_limit.saturating_sub(self.send.sent);
@@ -287,7 +292,7 @@ impl Connection {
         if unsent == 0 || window < unsent.min(mss) {
             return false;
         }
-        let quota = self.subflows[ME].socket.quota(path).max(1);
+        let quota = group::quota(&self.subflows[ME].socket.flight, path).max(1);
         let buffers = self.send.buffers.as_mut();
         let Some(head) = buffers.and_then(|buffers| buffers.head(quota * mss)) else {
             self.send_new(ME, unsent.min(mss) as u32, Push::No);
@@ -353,11 +358,11 @@ impl Connection {
 
     pub(super) fn push_plain(&mut self) {
         self.with(ME, |socket, cx| socket.send_unsent(cx));
-        if self.subflows[ME].socket.searches() && !self.probe_path() {
+        if self.subflows[ME].socket.mss.searches() && !self.probe_path() {
             return;
         }
         let (mut left, mut several) = (0, false);
-        while self.subflows[ME].socket.sending()
+        while self.subflows[ME].socket.state().sends()
             && self.paths[ME].room() > 0
             && self.send.unsent() > 0
         {

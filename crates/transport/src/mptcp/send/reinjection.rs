@@ -13,7 +13,7 @@ impl Connection {
             return false;
         };
         let rest = (record.offset + u64::from(record.len) - offset) as u32;
-        if !self.subflows[subflow].socket.sending() {
+        if !self.subflows[subflow].socket.state().sends() {
             return false;
         }
         self.send_again(subflow, offset, rest.min(mss), false);

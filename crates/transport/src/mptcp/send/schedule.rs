@@ -29,12 +29,12 @@ impl Connection {
     /// Sees to pacing after everything that could leave has left.
     fn settle_pacing(&mut self) {
         for subflow in 0..self.subflows.len() {
-            if self.subflows[subflow].socket.is_paced() && self.paths[subflow].established {
+            if self.subflows[subflow].socket.controller.paces() && self.paths[subflow].established {
                 let dry = self.send.unsent() < u64::from(self.paths[subflow].mss);
                 self.with(subflow, |socket, cx| socket.settle_pacing(cx, dry));
                 self.deadline = self
                     .deadline
-                    .min(self.subflows[subflow].socket.pacing_deadline());
+                    .min(self.subflows[subflow].socket.controller.pacing_deadline());
             }
         }
     }
@@ -44,7 +44,7 @@ impl Connection {
     fn heed_routes(&mut self) {
         for subflow in 0..self.subflows.len() {
             let socket = &self.subflows[subflow].socket;
-            if self.send.unsent() > 0 || self.send.waiting > 0 || !socket.nothing_unsent() {
+            if self.send.unsent() > 0 || self.send.waiting > 0 || !socket.queue.is_empty() {
                 self.with(subflow, |socket, cx| socket.heed_route(cx));
             }
         }
@@ -185,8 +185,7 @@ impl Connection {
             return len;
         }
         let window_limited = window < self.send.unsent();
-        if window_limited && !self.send.bursts && !self.subflows[subflow].socket.nothing_in_flight()
-        {
+        if window_limited && !self.send.bursts && !self.subflows[subflow].socket.flight.is_empty() {
             // Sender's side of silly-window avoidance (RFC 9293 section 3.8.6.2.1).
             return 0;
         }
@@ -214,7 +213,7 @@ impl Connection {
     /// A subflow's corked rest, or what the host's queue refused, has waited long enough.
     pub(in crate::mptcp) fn uncork(&mut self, subflow: usize) {
         self.shared.uncorked = true;
-        if self.paths[subflow].queued > 0 || self.subflows[subflow].socket.held_back() {
+        if self.paths[subflow].queued > 0 || self.subflows[subflow].socket.host.waits() {
             self.with(subflow, |socket, cx| socket.send_unsent(cx));
         } else {
             self.push_data();
@@ -265,15 +264,20 @@ impl Connection {
     /// What waits in the subflows' own queues leaves as far as their windows admit, even if the stream needs it no more.
     fn flush_queues(&mut self) {
         let upstream = self.send.fragments.is_some();
-        let one_heard = upstream && self.sockets().any(|socket| socket.hears(&self.shared));
+        let one_heard = upstream
+            && self
+                .sockets()
+                .any(|socket| socket.silence.heard_at() == self.shared.now);
         for subflow in 0..self.subflows.len() {
             let socket = &mut self.subflows[subflow].socket;
-            let resumes = socket.held_back();
+            let resumes = socket.host.waits();
             if resumes && !socket.resumes(&self.shared) {
                 continue;
             }
             // A segment lets its own subflow send, and those that it brought data for.
-            let concerned = !one_heard || socket.hears(&self.shared) || socket.has_new_data();
+            let concerned = !one_heard
+                || socket.silence.heard_at() == self.shared.now
+                || socket.queue.has_new_data();
             let wants = self.paths[subflow].queued > 0 || self.shared.writer_waits;
             if resumes || (concerned && wants) {
                 self.with(subflow, |socket, cx| socket.send_unsent(cx));
@@ -439,7 +443,7 @@ impl Connection {
 
     /// Puts `next` on a path. False: the rules on small segments hold it back.
     fn carry(&mut self, subflow: usize, next: Next) -> bool {
-        if !self.subflows[subflow].socket.sending() {
+        if !self.subflows[subflow].socket.state().sends() {
             return false;
         }
         if next.reinjection {

@@ -20,7 +20,7 @@ impl Connection {
         let unconfirmed = self.session.multipath.is_some() && self.send.una < self.send.sent;
         let stuck = (window_closed || unconfirmed)
             && self.sockets().zip(&self.paths).all(|(socket, path)| {
-                socket.nothing_in_flight() && !socket.tries_again() || path.potentially_failed
+                socket.flight.is_empty() && !socket.tries_again() || path.potentially_failed
             });
         if !stuck {
             self.send.probe_at = NEVER;
@@ -134,6 +134,6 @@ impl Connection {
     }
 
     pub(super) fn carries_signals(&self, subflow: usize) -> bool {
-        self.paths[subflow].established && self.subflows[subflow].socket.state.synchronised()
+        self.paths[subflow].established && self.subflows[subflow].socket.state().synchronised()
     }
 }

@@ -3,13 +3,12 @@
 
 use polypath_wire::tcp::Segment;
 
-use super::Recovery;
 use crate::path::CaState;
-use crate::seq::unwrap;
 use crate::tcp::context::{Context, Options, Shared};
-use crate::tcp::sender::{Kind, Push, Sent};
+use crate::tcp::flight::Sent;
+use crate::tcp::sender::{Kind, Push};
 use crate::tcp::timer::Pending;
-use crate::tcp::{Chunk, FinState, Socket};
+use crate::tcp::{Chunk, Socket};
 use crate::{EventKind, MILLISECOND, Mib, Nanos};
 
 /// The least time until the queue is tried again while nothing is in flight (TCP_RTO_MIN in `tcp_probe0_base`), and the time from then on
@@ -17,41 +16,23 @@ use crate::{EventKind, MILLISECOND, Mib, Nanos};
 const FIRST_PROBE: Nanos = 200 * MILLISECOND;
 const PROBE_INTERVAL: Nanos = 500 * MILLISECOND;
 
-/// What the host's queue refused.
-#[derive(Debug, Default)]
-pub(in crate::tcp) struct Refused {
-    /// Something of it waits for the next acknowledgement or timer.
-    waits: bool,
-    /// Times in a row that it was refused while nothing was in flight.
-    probes: u32,
-}
-
-impl Recovery {
-    /// What was counted as sent was not.
-    fn uncount_sent(&mut self, segments: u32) {
-        if self.reducing() {
-            self.prr_out = self.prr_out.saturating_sub(segments);
-        }
-    }
-}
-
 impl Socket {
     /// The host's queue refused the segment that begins at `seq`; nothing that follows it has left.
     pub(crate) fn on_local_drop(&mut self, cx: &mut Context<impl Options>, seq: u32) {
-        let seq = unwrap(self.iss, seq, self.next);
-        let index = self.sent.partition_point(|sent| sent.seq < seq);
-        let found = self.sent.get(index).filter(|sent| sent.seq == seq);
-        match found.map(Sent::retransmitted) {
-            Some(true) => self.take_back_repetition(cx.shared, index),
-            Some(false) => self.take_back(cx.shared, index),
-            None => {}
+        let seq = self.flight.position(seq, self.flight.next());
+        if let Some(index) = self.flight.beginning_at(seq) {
+            if self.flight.segments()[index].retransmitted() {
+                self.take_back_repetition(cx.shared, index);
+            } else {
+                self.take_back(cx.shared, index);
+            }
         }
         self.on_local_congestion(cx);
     }
 
     /// The host's queue asks for a lower rate.
     pub(crate) fn on_local_congestion(&mut self, cx: &mut Context<impl Options>) {
-        self.recovery.undo_from = None;
+        self.recovery.undo.end();
         if self.recovery.state < CaState::Cwr {
             cx.shared.event(EventKind::LocalCongestion(cx.path.index));
             self.enter_reduction(&mut cx.path);
@@ -61,70 +42,51 @@ impl Socket {
 
     /// Whether a segment counts as sent: it occupies none of the sequence space, or none that was taken back.
     pub fn has_sent(&self, segment: &Segment) -> bool {
-        segment.seq_len() == 0 || unwrap(self.iss, segment.seq, self.next) < self.next
-    }
-
-    /// What the host's queue refused has to wait for the peer to be heard again.
-    pub(crate) fn held_back(&self) -> bool {
-        self.refused.waits
+        self.flight.has_sent(segment)
     }
 
     /// Whether the peer is heard: what has waited for it may leave.
     #[cold]
     pub(crate) fn resumes(&mut self, shared: &Shared) -> bool {
-        let resumes = self.hears(shared);
+        let resumes = self.silence.heard_at() == shared.now;
         if resumes {
-            self.refused = Refused::default();
+            self.host.resume();
         }
         resumes
     }
 
-    /// The host's queue has refused it as often as a peer may be silent.
-    pub(crate) fn stuck(&self, shared: &Shared) -> bool {
-        self.refused.probes > shared.config.limits.retries
-    }
-
     /// The segments from `index` on were not sent.
     fn take_back(&mut self, shared: &mut Shared, index: usize) {
-        let number = (self.sent.len() - index) as u32;
+        let number = self.flight.packets() - index as u32;
         // The attempt counts as sent, what was to follow does not.
         shared.counters.subtract(Mib::TcpOutSegs, number - 1);
         self.recovery.uncount_sent(number);
-        let from = self.sent[index].seq;
-        if let Some(buffers) = &mut self.buffers {
-            let last_first = self.sent.range(index..).rev();
+        if let Some(buffers) = self.queue.buffers_mut() {
+            let last_first = self.flight.segments().range(index..).rev();
             let data = last_first.filter(|sent| sent.len > 0);
             buffers.take_back(data.map(|sent| (sent.len.into(), sent.has(Sent::PUSH))));
         }
-        while self.sent.len() > index {
-            if let Some(sent) = self.sent.pop_back() {
-                self.put_back(shared, sent);
-            }
+        let mut taken = Vec::new();
+        let from = self.flight.take_back(index, |sent| taken.push(sent));
+        for sent in taken {
+            self.put_back(shared, sent);
         }
-        self.next = from;
-        self.last_small = self.last_small.min(from);
-        self.usage.end_at(from);
-        self.rack.decided = self.rack.decided.min(from);
-        if let Some(paced) = &mut self.paced {
-            paced.take_back(from);
-        }
-        self.refused.waits = true;
-        if self.recovery.probe_end.is_some_and(|end| end > from) {
-            self.recovery.probe_end = None;
-        }
-        if self.sent.is_empty() {
-            let wait = match self.refused.probes {
+        self.recovery.rack.take_back(from);
+        self.controller.take_back(from);
+        self.host.refuse();
+        self.recovery.probe.take_back(from);
+        if self.flight.is_empty() {
+            let wait = match self.host.count_refusal() {
                 0 => self.retransmission_timeout(shared).max(FIRST_PROBE),
                 _ => PROBE_INTERVAL,
             };
-            self.refused.probes += 1;
             self.timers.set(Pending::Probe, shared.now + wait);
         }
     }
 
     fn put_back(&mut self, shared: &mut Shared, sent: Sent) {
         if sent.has(Sent::FIN) {
-            self.fin = FinState::Queued;
+            self.lifetime.take_back_fin();
         }
         if sent.len == 0 {
             return;
@@ -149,8 +111,7 @@ impl Socket {
             Push::No
         };
         self.totals.sent -= len;
-        self.unsent_bytes += len;
-        self.unsent.push_front(Chunk {
+        self.queue.put_back(Chunk {
             offset: sent.offset,
             len: sent.len,
             kind,
@@ -161,15 +122,10 @@ impl Socket {
 
     /// The segment is as lost as it was before (`tcp_retransmit_skb`).
     fn take_back_repetition(&mut self, shared: &Shared, index: usize) {
-        let sent = &mut self.sent[index];
-        if sent.has(Sent::RETRANSMITTING) {
-            sent.clear(Sent::RETRANSMITTING);
-            self.recovery.retransmitting -= 1;
-        }
-        self.recovery.unrepaired.add(sent.seq, sent.end());
+        self.flight.take_back_repetition(index);
         self.recovery.uncount_sent(1);
-        self.recovery.probe_end = None;
-        if index == 0 && self.recovery.timeouts > 0 {
+        self.recovery.probe.end();
+        if index == 0 && self.recovery.timeouts() > 0 {
             // `tcp_retransmit_timer`
             self.timers.no_later_than(shared.now + PROBE_INTERVAL);
         }

@@ -1,103 +1,100 @@
 //! After a retransmission timeout (RFC 5681 section 3.1): what is lost, and whether the timeout was needless (F-RTO, RFC 5682).
 
-use super::Delivery;
+use super::{Delivery, Recovery};
 use crate::Mib;
 use crate::path::CaState;
-use crate::path::Member;
 use crate::tcp::Socket;
 use crate::tcp::context::{Context, Options, Shared};
-use crate::tcp::sender::Sent;
+use crate::tcp::flight::{Flight, Sent};
+
+impl Recovery {
+    /// Everything in flight is lost but what was sent too short a time ago to know (Linux `tcp_timeout_mark_lost`). A receiver that has SACKed
+    /// what comes next, and does not acknowledge it, has discarded it, and may have discarded all that it SACKed (RFC 2018 section 8). Returns how
+    /// many packets were marked.
+    fn mark_timed_out(&mut self, flight: &mut Flight, shared: &mut Shared, sack: bool) -> u32 {
+        let head = flight.segments().front();
+        let discarded = head.is_some_and(|head| head.has(Sent::SACKED));
+        if discarded {
+            self.scoreboard = None;
+        }
+        if discarded || !sack {
+            flight.forget_duplicates();
+        }
+        let before = flight.lost();
+        let (now, rtt) = (shared.now, self.rack.rtt());
+        let recent = |sent: &Sent| sent.sent_at + rtt > now;
+        let repetitions = flight.mark_timed_out(recent, discarded);
+        (shared.counters).add(Mib::TcpExtTCPLostRetransmit, repetitions);
+        if discarded {
+            self.rack.recount(flight);
+        }
+        flight.lost().saturating_sub(before)
+    }
+
+    /// Whether new data is to be sent before what is lost.
+    pub fn wants_new_first(&self) -> bool {
+        self.new_first
+    }
+
+    /// What was to be sent first was: what is lost follows where there was none.
+    pub fn sent_new(&mut self, flight: &Flight) -> bool {
+        let sent = flight.next() > self.end;
+        self.new_first = false;
+        self.frto &= sent;
+        sent
+    }
+}
 
 impl Socket {
     /// Linux `tcp_enter_loss`.
     pub(super) fn enter_loss(&mut self, cx: &mut Context<impl Options>) {
         let fresh = self.recovery.state < CaState::Recovery;
-        let repeated = self.recovery.timeouts > 0;
-        self.mark_timed_out(cx.shared);
+        let repeated = self.recovery.timeouts() > 0;
+        let (flight, sack) = (&mut self.flight, self.negotiated.sack);
+        let marked = self.recovery.mark_timed_out(flight, cx.shared, sack);
+        self.controller.note_lost(marked);
         let new_episode = self.recovery.state <= CaState::Disorder
-            || self.una >= self.recovery.end
+            || self.flight.una() >= self.recovery.end
             || (self.recovery.state == CaState::Loss && !repeated);
         if new_episode {
-            self.recovery.prior_cwnd = cx.path.cwnd;
-            self.recovery.prior_ssthresh = cx.path.ssthresh;
-            cx.path.ssthresh = self.congestion.ssthresh(&mut cx.path);
+            self.recovery.reduction.remember(&cx.path);
+            cx.path.ssthresh = self.controller.algorithm().ssthresh(&mut cx.path);
             self.reduce_flight(&mut cx.path, 0);
-            self.congestion.on_timeout(&mut cx.path);
-            self.recovery.begin_undo(self.una);
+            self.controller.algorithm().on_timeout(&mut cx.path);
+            self.recovery.undo.begin(&self.flight);
         }
-        self.recovery.unrepaired.add(0, self.next);
-        self.recovery.probe_end = None;
-        cx.path.cwnd = self.in_flight() + 1;
+        self.flight.suspect_all();
+        self.recovery.probe.end();
+        cx.path.cwnd = self.flight.in_flight() + 1;
         cx.path.cwnd_count = 0;
-        self.set_state(&mut cx.path, CaState::Loss);
+        (self.recovery).set_state(&mut cx.path, &mut self.controller, CaState::Loss);
         self.ecn.cwr_due = self.negotiated.ecn;
-        (self.recovery.end, self.recovery.recover) = (self.next, self.next);
-        self.recovery.frto = self.negotiated.sack && (fresh || repeated) && !self.probes();
+        (self.recovery.end, self.recovery.recover) = (self.flight.next(), self.flight.next());
+        self.recovery.frto = self.negotiated.sack && (fresh || repeated) && !self.mss.probes();
         self.recovery.new_first = false;
-    }
-
-    /// An episode of retransmissions that nothing in the network asks the sender to slow down for.
-    pub(in crate::tcp) fn begin_loss_without_congestion(&mut self, path: &mut Member) {
-        self.recovery.end = self.next;
-        self.recovery.prior_ssthresh = 0;
-        self.recovery.undo_from = None;
-        self.set_state(path, CaState::Loss);
-    }
-
-    /// Everything in flight is lost but what was sent too short a time ago to know (Linux `tcp_timeout_mark_lost`). A receiver that has SACKed
-    /// what comes next, and does not acknowledge it, has discarded it, and may have discarded all that it SACKed (RFC 2018 section 8).
-    fn mark_timed_out(&mut self, shared: &mut Shared) {
-        let head = self.sent.front();
-        let discarded = head.is_some_and(|head| head.has(Sent::SACKED));
-        if discarded {
-            self.recovery.scoreboard = None;
-        }
-        if discarded || !self.negotiated.sack {
-            self.recovery.sacked = 0;
-        }
-        let before = self.recovery.lost;
-        for (index, sent) in self.sent.iter_mut().enumerate() {
-            let recent = index > 0 && sent.sent_at + self.rack.rtt > shared.now;
-            if discarded {
-                sent.clear(Sent::SACKED);
-            } else if sent.has(Sent::SACKED) || recent {
-                continue;
-            }
-            if !sent.has(Sent::LOST) {
-                sent.set(Sent::LOST);
-                self.recovery.lost += 1;
-            }
-            if sent.has(Sent::RETRANSMITTING) {
-                sent.clear(Sent::RETRANSMITTING);
-                self.recovery.retransmitting -= 1;
-                shared.counters.increment(Mib::TcpExtTCPLostRetransmit);
-            }
-        }
-        if discarded {
-            self.recount_rack();
-        }
-        self.note_lost(self.recovery.lost.saturating_sub(before));
     }
 
     /// An acknowledgement after a timeout (Linux `tcp_process_loss`; the steps are RFC 5682's, section 3.1).
     pub(super) fn step_loss(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) {
-        let recovered = self.una >= self.recovery.end;
-        if delivery.advanced && self.may_undo(delivery) {
+        let recovered = self.flight.una() >= self.recovery.end;
+        if delivery.advanced
+            && (self.recovery).may_undo(delivery.echo, &self.flight, self.negotiated.sack)
+        {
             return self.undo_loss(cx);
         }
         if self.recovery.frto {
-            if delivery.original && self.recovery.undo_from.is_some() {
+            if delivery.original && self.recovery.undo.is_possible() {
                 // Step 3b: what the timeout took for lost arrives.
                 cx.shared.counters.increment(Mib::TcpExtTCPSpuriousRTOs);
                 return self.undo_loss(cx);
             }
-            if self.next > self.recovery.end {
+            if self.flight.next() > self.recovery.end {
                 // Step 3a: duplicates after new data was sent.
                 let duplicate = delivery.duplicate && !delivery.duplicate_sack;
                 self.recovery.frto = !delivery.sacked && !duplicate;
             } else if delivery.advanced && !recovered {
                 // Step 2b: new data tells whether the old is still under way.
-                self.recovery.end = self.next;
+                self.recovery.end = self.flight.next();
                 self.recovery.new_first = true;
                 return;
             }
@@ -110,19 +107,6 @@ impl Socket {
     fn undo_loss(&mut self, cx: &mut Context<impl Options>) {
         cx.shared.counters.increment(Mib::TcpExtTCPLossUndo);
         self.undo(&mut cx.path, true);
-        self.set_state(&mut cx.path, CaState::Open);
-    }
-
-    /// Whether new data is to be sent before what is lost.
-    pub(crate) fn wants_new_first(&self) -> bool {
-        self.recovery.new_first
-    }
-
-    /// What was to be sent first was: what is lost follows where there was none.
-    pub(crate) fn sent_new(&mut self) -> bool {
-        let sent = self.next > self.recovery.end;
-        self.recovery.new_first = false;
-        self.recovery.frto &= sent;
-        sent
+        (self.recovery).set_state(&mut cx.path, &mut self.controller, CaState::Open);
     }
 }

@@ -4,48 +4,46 @@
 mod local_drop;
 mod loss;
 mod rack;
+mod reduction;
 mod scoreboard;
 mod timeout;
 mod undo;
-mod unrepaired;
 
 pub(crate) use timeout::probes_tail;
+
+use rack::Rack;
+use reduction::Reduction;
+use timeout::{TailProbe, Timeouts};
+use undo::Undo;
 
 use std::ops::Range;
 
 use polypath_wire::tcp::{Flags, Segment};
 
-pub(super) use local_drop::Refused;
-pub(super) use rack::Rack;
-
-use unrepaired::Unrepaired;
-
+use super::Socket;
+use super::controller::Controller;
 use super::cork;
 use super::ecn;
-use super::sender::{Push, Sent};
-use super::{Reckoning, Socket, State};
+use super::sender::Push;
+use super::timer::{Pending, Timers};
 use crate::congestion::Ack;
 use crate::linux::send_memory;
 use crate::linux::write_queue::WriteQueue;
 use crate::path::Member;
-use crate::path::{CaState, INFINITE_SSTHRESH, Path};
+use crate::path::rtt::RttEstimator;
+use crate::path::{CaState, Path};
 use crate::ranges::RangeSet;
-use crate::seq::{unwrap, wrap};
-use crate::settings::{SlowStart, WindowReduction};
-use crate::tcp::context::{Context, Options};
-use crate::tcp::flight::first_from;
+use crate::settings::{Config, SlowStart};
+use crate::tcp::context::{Context, Options, Shared};
+use crate::tcp::flight::{Flight, Sent};
 use crate::{EventKind, Mib, Nanos};
 
 /// Duplicate ACKs, or SACKed packets without reordering seen, that mean loss (RFC 5681 section 3.2).
 const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// Loss recovery's state. Counts are packets.
-#[derive(Debug)]
-pub(in crate::tcp) struct Recovery {
-    pub state: CaState,
-    pub sacked: u32,
-    pub lost: u32,
-    pub retransmitting: u32,
+/// Loss recovery: what the peer is known to have, what episode is under way, and how it ends.
+pub(crate) struct Recovery {
+    state: CaState,
     /// What the peer SACKed above the cumulative ACK, once it did.
     scoreboard: Option<Box<RangeSet>>,
     /// The episode ends when this is acknowledged (RFC 6675's RecoveryPoint).
@@ -53,90 +51,97 @@ pub(in crate::tcp) struct Recovery {
     /// Where the last one was to end. Without SACK, duplicates of what acknowledges no more than that begin none: they may be of what was sent
     /// again needlessly (RFC 6582 section 3.2, step 2).
     recover: u64,
-    /// Where undo may return to, while it may.
-    undo_from: Option<u64>,
-    /// Retransmissions of this episode not yet reported as duplicates; -1: none happened.
-    undo_count: i32,
-    /// DSACKs that there were.
-    duplicates: u64,
-    prior_cwnd: u32,
-    /// What PRR reduces in proportion: what was in flight (RFC 6937's RecoverFS), or the window.
-    reduced: u32,
-    /// 0: nothing is given back.
-    prior_ssthresh: u32,
-    /// PRR's delivered and sent counts since recovery began.
-    prr_delivered: u32,
-    prr_out: u32,
-    /// Timestamp of the episode's first retransmission; 0: none.
-    first_retransmission: u32,
+    rack: Rack,
+    undo: Undo,
+    reduction: Reduction,
     /// F-RTO judges the timeout (RFC 5682), and wants new data sent before what is lost.
     frto: bool,
     new_first: bool,
-    pub unrepaired: Unrepaired,
-    /// End of the flight that a tail loss probe was sent for.
-    probe_end: Option<u64>,
-    /// It repeats a segment, and is no new data.
-    probe_repeats: bool,
-    /// Timeouts in a row, and when what they are about was first sent again.
-    pub timeouts: u32,
-    first_timeout: Nanos,
-    pub backoff: u32,
-}
-
-impl Default for Recovery {
-    fn default() -> Self {
-        Self {
-            state: CaState::Open,
-            sacked: 0,
-            lost: 0,
-            retransmitting: 0,
-            scoreboard: None,
-            end: 0,
-            recover: 0,
-            undo_from: None,
-            undo_count: -1,
-            duplicates: 0,
-            prior_cwnd: 0,
-            reduced: 0,
-            prior_ssthresh: 0,
-            prr_delivered: 0,
-            prr_out: 0,
-            first_retransmission: 0,
-            frto: false,
-            new_first: false,
-            unrepaired: Unrepaired::default(),
-            probe_end: None,
-            probe_repeats: false,
-            timeouts: 0,
-            first_timeout: 0,
-            backoff: 0,
-        }
-    }
+    probe: TailProbe,
+    timeouts: Timeouts,
 }
 
 impl Recovery {
+    pub fn new(config: &Config) -> Self {
+        Self {
+            state: CaState::Open,
+            scoreboard: None,
+            end: 0,
+            recover: 0,
+            rack: Rack::default(),
+            undo: Undo::default(),
+            reduction: Reduction::new(config),
+            frto: false,
+            new_first: false,
+            probe: TailProbe::default(),
+            timeouts: Timeouts::default(),
+        }
+    }
+
+    /// Nothing is to be recovered. What is known of the path's reordering stays.
+    pub fn reset(&mut self) {
+        self.state = CaState::Open;
+        self.scoreboard = None;
+        (self.end, self.recover) = (0, 0);
+        self.undo = Undo::default();
+        self.reduction.reset();
+        (self.frto, self.new_first) = (false, false);
+        self.probe = TailProbe::default();
+        self.timeouts = Timeouts::default();
+    }
+
+    #[inline(always)]
+    pub fn state(&self) -> CaState {
+        self.state
+    }
+
+    /// By how many packets others are known to overtake one (Linux `tp->reordering`).
+    pub fn reordering_degree(&self) -> u64 {
+        self.rack.degree()
+    }
+
+    /// Timeouts in a row.
+    pub fn timeouts(&self) -> u32 {
+        self.timeouts.in_row()
+    }
+
+    /// Doublings of the retransmission timeout.
+    pub fn backoff(&self) -> u32 {
+        self.timeouts.backoff()
+    }
+
+    #[inline(always)]
     fn reducing(&self) -> bool {
         matches!(self.state, CaState::Cwr | CaState::Recovery)
     }
 
-    /// A segment counts no more, because another has taken it in.
-    pub fn join(&mut self, sent: &Sent) {
-        self.lost -= u32::from(sent.has(Sent::LOST));
-        self.retransmitting -= u32::from(sent.has(Sent::RETRANSMITTING));
-    }
-
+    #[inline(always)]
     pub fn count_sent(&mut self) {
         if self.reducing() {
-            self.prr_out += 1;
+            self.reduction.count_sent(1);
         }
     }
 
     pub fn count_retransmitted(&mut self, now: Nanos) {
         self.count_sent();
-        if self.first_retransmission == 0 {
-            self.first_retransmission = super::timestamp(now);
+        self.undo.count_retransmission(now);
+    }
+
+    /// What was counted as sent was not.
+    fn uncount_sent(&mut self, segments: u32) {
+        if self.reducing() {
+            self.reduction.uncount_sent(segments);
         }
-        self.undo_count = self.undo_count.max(0) + 1;
+    }
+
+    /// The segment that begins at `seq` is sent again; the peer tells what it has.
+    pub fn note_repeated(&mut self, flight: &Flight, now: Nanos, seq: u64) {
+        self.rack.note_repeated(flight, now, seq);
+    }
+
+    /// Segments in flight were cut.
+    pub fn recount(&mut self, flight: &Flight) {
+        self.rack.recount(flight);
     }
 
     pub fn sacked_ranges(&self) -> usize {
@@ -144,6 +149,7 @@ impl Recovery {
     }
 
     /// The end of the last of them; 0 where there is none.
+    #[inline(always)]
     fn highest_sacked(&self) -> u64 {
         self.scoreboard
             .as_ref()
@@ -156,14 +162,131 @@ impl Recovery {
         ranges.is_some_and(|ranges| ranges.covers(start, end))
     }
 
-    fn begin_undo(&mut self, una: u64) {
-        self.undo_from = Some(una);
-        self.undo_count = if self.retransmitting > 0 {
-            self.retransmitting as i32
-        } else {
-            -1
-        };
+    /// Nothing is doubtful.
+    #[inline(always)]
+    fn calm(&self) -> bool {
+        self.state == CaState::Open && !self.probe.is_sent()
     }
+
+    /// Whether an acknowledgement has anything to be concluded from.
+    #[inline(always)]
+    fn concludes(&self, delivery: &Delivery) -> bool {
+        delivery.packets > 0 || delivery.advanced || !self.calm()
+    }
+
+    /// Whether a duplicate stands for a segment that arrived, without SACK. A timeout has nothing but what it took for lost sent again:
+    /// duplicates are of what left before it (Linux `tcp_process_loss`).
+    #[cold]
+    fn counts_duplicates(&self, flight: &Flight) -> bool {
+        let in_loss_window = self.state == CaState::Loss && flight.next() <= self.end;
+        !flight.is_empty() && !in_loss_window
+    }
+
+    /// Looks for losses if something was delivered since the last time; without SACK, duplicate ACKs tell (RFC 6582).
+    fn identify_losses(&mut self, at: &mut Search, delivery: &mut Delivery) {
+        if at.sack {
+            if self.rack.begins_search() {
+                self.detect_losses(at, delivery);
+            }
+            return;
+        }
+        let begins = self.state < CaState::Recovery && at.flight.una() > self.recover;
+        if (begins && at.flight.sacked() >= DUPLICATE_THRESHOLD)
+            || (self.state == CaState::Recovery && delivery.advanced)
+        {
+            delivery.newly_lost += u32::from(at.flight.mark_head_lost());
+        }
+    }
+
+    /// Looks for losses by time.
+    fn detect_losses(&mut self, at: &mut Search, delivery: &mut Delivery) {
+        let recovers = self.state >= CaState::Recovery;
+        let now = at.shared.now;
+        let Some(found) = (self.rack).detect_losses(at.flight, now, at.rtt, recovers) else {
+            return;
+        };
+        delivery.newly_lost += found.newly_lost;
+        delivery.retransmission_lost |= found.repetitions > 0;
+        (at.shared.counters).add(Mib::TcpExtTCPLostRetransmit, found.repetitions);
+        if found.wait > 0 {
+            at.timers.set(Pending::Reordering, now + found.wait);
+            delivery.rearm = false;
+        }
+    }
+
+    /// What begins at `low`, and was never sent again, was delivered after something higher. True: that is still so.
+    #[cold]
+    fn note_reordering(&mut self, flight: &Flight, low: u64, mss: u32) -> bool {
+        let highest = match flight.sacked() {
+            0 => flight.una(),
+            _ => self.highest_sacked(),
+        };
+        self.rack.note_reordering(low, highest, mss)
+    }
+
+    /// The next episode counts its own retransmissions (Linux `tcp_retrans_stamp_cleanup`).
+    fn forget_repetitions(&mut self, flight: &Flight) {
+        if !flight.any_repeated() {
+            self.undo.forget_first();
+        }
+    }
+
+    fn try_to_open(&mut self, path: &mut Member, flight: &Flight, controller: &mut Controller) {
+        self.forget_repetitions(flight);
+        if self.state != CaState::Cwr {
+            self.keep_open(path, flight, controller);
+        }
+    }
+
+    /// Open or Disorder, whichever fits (Linux `tcp_try_keep_open`).
+    fn keep_open(&mut self, path: &mut Member, flight: &Flight, controller: &mut Controller) {
+        let calm = flight.sacked() + flight.lost() == 0 && !flight.any_repeated();
+        let state = if calm {
+            CaState::Open
+        } else {
+            CaState::Disorder
+        };
+        if state != self.state {
+            self.set_state(path, controller, state);
+            self.end = flight.next();
+        }
+    }
+
+    fn set_state(&mut self, path: &mut Member, controller: &mut Controller, state: CaState) {
+        self.state = state;
+        path.state = state;
+        controller.algorithm().on_state(path, state);
+    }
+
+    /// One step of the reduction that is under way.
+    fn reduce(&mut self, path: &mut Path, in_flight: u32, delivery: &Delivery) {
+        let progress = delivery.advanced && delivery.newly_lost == 0;
+        let repeats = self.state == CaState::Recovery;
+        (self.reduction).step(path, in_flight, delivery.packets, (progress, repeats));
+    }
+
+    /// An episode of retransmissions that nothing in the network asks the sender to slow down for.
+    pub fn begin_loss_without_congestion(
+        &mut self,
+        path: &mut Member,
+        flight: &Flight,
+        controller: &mut Controller,
+    ) {
+        self.end = flight.next();
+        self.reduction.keep();
+        self.undo.end();
+        self.set_state(path, controller, CaState::Loss);
+    }
+}
+
+/// What a search for losses looks at.
+struct Search<'a> {
+    shared: &'a mut Shared,
+    flight: &'a mut Flight,
+    rtt: &'a RttEstimator,
+    timers: &'a mut Timers,
+    /// The peer tells what it has.
+    sack: bool,
 }
 
 /// What one ACK brought.
@@ -214,7 +337,7 @@ impl Socket {
     /// Processes the acknowledgement of `segment`, which is acceptable.
     #[inline(always)]
     pub(crate) fn on_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
-        self.heard_at = cx.shared.now;
+        self.silence.end(cx.shared.now);
         if self.says_nothing_new(segment) {
             // Header prediction passes over `tcp_ack` where there are timestamps at most.
             if self.tries_again() && segment.dss.is_some() {
@@ -230,24 +353,23 @@ impl Socket {
     #[inline(always)]
     fn says_nothing_new(&self, segment: &Segment) -> bool {
         let window = u64::from(segment.window) << self.negotiated.send_shift;
-        segment.ack == wrap(self.iss, self.una)
+        segment.ack == self.flight.number(self.flight.una())
             && segment.payload.len > 0
             && segment.sack.is_empty()
-            && self.una + window == self.window.end()
+            && self.flight.una() + window == self.window.end()
             && window <= self.window.largest()
             && !segment.flags.contains(Flags::ECE)
-            && self.recovery.state == CaState::Open
-            && self.recovery.probe_end.is_none()
-            && self.paced.is_none()
+            && self.recovery.calm()
+            && !self.controller.paces()
     }
 
     #[inline(never)]
     fn on_news(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
-        let ack = unwrap(self.iss, segment.ack, self.una);
-        let before = self.una;
+        let ack = self.flight.acknowledged_by(segment);
+        let before = self.flight.una();
         let highest_sacked = self.recovery.highest_sacked();
-        if self.paced.is_some() {
-            self.note_arrival_of_ack();
+        if self.controller.paces() {
+            self.controller.begin_ack(&self.flight);
         }
         let mut delivery = Delivery {
             echo: segment.timestamps.map_or(0, |(_, echo)| echo),
@@ -255,7 +377,7 @@ impl Socket {
         };
         let mss = cx.path.mss;
         let largest_window = self.window.largest();
-        let window_changed = ack >= self.una && self.update_window(cx, ack, segment);
+        let window_changed = ack >= self.flight.una() && self.update_window(cx, ack, segment);
         if self.window.largest() > largest_window {
             self.note_larger_window(cx);
         }
@@ -271,44 +393,39 @@ impl Socket {
         }
         if ack > before {
             self.take_cumulative(cx.shared, ack, highest_sacked, mss, &mut delivery);
-            if self.searches() {
+            if self.mss.searches() {
                 self.settle_probe(cx);
             }
-            self.recovery.timeouts = 0;
+            self.recovery.timeouts.end();
             if cx.path.potentially_failed {
                 cx.path.potentially_failed = false;
                 cx.shared.event(EventKind::Recovered(cx.path.index));
             }
         } else {
-            if self.tries_again() && !cork::is_old(self, segment) {
+            if self.tries_again() && !self.receiver.is_old(segment) {
                 cork::hold_again(self, cx.shared);
             }
             delivery.duplicate = segment.seq_len() == 0 && !window_changed;
-            if !self.negotiated.sack && delivery.duplicate && self.counts_duplicates() {
-                self.recovery.sacked = (self.recovery.sacked + 1).min(self.sent.len() as u32 - 1);
+            if !self.negotiated.sack
+                && delivery.duplicate
+                && self.recovery.counts_duplicates(&self.flight)
+            {
+                self.flight.count_duplicate();
                 delivery.packets += 1;
             }
         }
         let mut published = false;
         if self.negotiated.ecn && reports_marks(self, segment, &mut delivery) {
             self.conclude_marked(cx, &mut delivery, before);
-        } else if self.concludes(&delivery) {
+        } else if self.recovery.concludes(&delivery) {
             published = self.conclude(cx, &mut delivery, before, false);
         }
-        if self.una > before {
+        if self.flight.una() > before {
             self.fin_acknowledged(cx.shared, segment);
         }
         if !published {
             self.publish(&mut cx.path);
         }
-    }
-
-    /// Whether an acknowledgement has anything to be concluded from.
-    fn concludes(&self, delivery: &Delivery) -> bool {
-        delivery.packets > 0
-            || delivery.advanced
-            || self.recovery.state != CaState::Open
-            || self.recovery.probe_end.is_some()
     }
 
     /// The acknowledgement reports a mark (ECE): upstream, it is the first by which the window shrinks.
@@ -320,9 +437,9 @@ impl Socket {
         before: u64,
     ) {
         // RFC 4015 section 3.2, Linux `tcp_fastretrans_alert`: what a mark asks for is not undone, whatever the state.
-        self.recovery.prior_ssthresh = 0;
+        self.recovery.reduction.keep();
         let first = cx.shared.config.profile.reduces_at_the_mark();
-        if self.concludes(delivery) {
+        if self.recovery.concludes(delivery) {
             self.conclude_apart(cx, delivery, before);
         } else if first {
             self.on_congestion_experienced(&mut cx.path);
@@ -357,7 +474,7 @@ impl Socket {
             return false;
         }
         let later = self.window.lag(segment.seq);
-        let newer = ack > self.una || later > 0 || (later == 0 && segment.window == 0);
+        let newer = ack > self.flight.una() || later > 0 || (later == 0 && segment.window == 0);
         if newer {
             self.window.set(end, segment.seq);
         }
@@ -390,7 +507,7 @@ impl Socket {
             cx.path.latest_rtt = rtt;
         }
         self.publish(&mut cx.path);
-        let limited = self.is_cwnd_limited(&cx.path);
+        let limited = self.controller.is_limited(&cx.path);
         let mut ack = Ack {
             now: cx.shared.now,
             packets: delivery.packets,
@@ -401,19 +518,18 @@ impl Socket {
             },
             rtt,
             cwnd_limited: limited,
-            next_seq: self.next,
-            una: self.una,
+            next_seq: self.flight.next(),
+            una: self.flight.una(),
         };
         if delivery.packets > 0 {
-            self.congestion.on_sample(&mut cx.path, &ack);
+            self.controller.algorithm().on_sample(&mut cx.path, &ack);
         }
-        let mut published = self.reckoning == Reckoning::Nothing
-            && self.paced.is_none()
-            && self.recovery.probe_end.is_none();
-        if self.recovery.probe_end.is_some() {
+        let mut published =
+            !self.queue.reckons() && !self.controller.paces() && !self.recovery.probe.is_sent();
+        if self.recovery.probe.is_sent() {
             self.judge_probe(cx, delivery);
         }
-        self.adapt_reordering_window();
+        self.recovery.rack.adapt_window(&self.flight);
         let state = self.recovery.state;
         if state != CaState::Open || delivery.dubious() {
             self.step_recovery(cx, delivery, before);
@@ -425,14 +541,18 @@ impl Socket {
         if delivery.rearm {
             self.arm_after_ack(cx.shared);
         }
-        if self.paced.is_some() {
-            self.control(&mut cx.path, &ack, delivery, before);
+        if self.controller.paces() {
+            self.publish(&mut cx.path);
+            let found = (before, delivery.newly_lost, self.rtt.min());
+            (self.controller).set_rate(&mut cx.path, &self.flight, &ack, found);
         } else if self.recovery.reducing() {
-            self.reduce(&mut cx.path, delivery);
+            let in_flight = self.flight.in_flight();
+            (self.recovery).reduce(&mut cx.path, in_flight, delivery);
             published = false;
         } else if delivery.packets > 0
             && (delivery.advanced
-                || (delivery.sacked && self.rack.degree > u64::from(DUPLICATE_THRESHOLD)))
+                || (delivery.sacked
+                    && self.recovery.rack.degree() > u64::from(DUPLICATE_THRESHOLD)))
         {
             // Duplicate ACKs leave the window alone (RFC 3042), unless they are known to mean reordering (Linux `tcp_may_raise_cwnd`).
             if !published {
@@ -441,7 +561,7 @@ impl Socket {
             if cx.shared.config.slow_start == SlowStart::Acks && cx.path.in_slow_start() {
                 ack.packets = 1;
             }
-            self.congestion.on_ack(&mut cx.path, &ack);
+            self.controller.algorithm().on_ack(&mut cx.path, &ack);
             if cx.path.state != self.recovery.state {
                 reduce_as_asked(self, &mut cx.path);
             }
@@ -469,8 +589,14 @@ impl Socket {
             self.rtt.sample_min(newest, shared.now);
         }
         let publish = |margin| path.timeout_margin = margin;
-        (self.rtt).sample_telling(oldest, self.una, self.next, &shared.config, publish);
-        self.recovery.backoff = 0;
+        (self.rtt).sample_telling(
+            oldest,
+            self.flight.una(),
+            self.flight.next(),
+            &shared.config,
+            publish,
+        );
+        self.recovery.timeouts.stop_backing_off();
         newest
     }
 
@@ -483,8 +609,8 @@ impl Socket {
         before: u64,
     ) {
         if self.recovery.state == CaState::Open {
-            self.recovery.first_retransmission = 0;
-        } else if self.una >= self.recovery.end {
+            self.recovery.undo.forget_first();
+        } else if self.flight.una() >= self.recovery.end {
             self.leave(cx, delivery);
         }
         match self.recovery.state {
@@ -493,10 +619,10 @@ impl Socket {
                     return;
                 }
                 if self.undo_by_duplicates(cx) {
-                    self.try_to_open(&mut cx.path);
+                    (self.recovery).try_to_open(&mut cx.path, &self.flight, &mut self.controller);
                 }
                 self.identify_losses(cx.shared, delivery);
-                if self.recovery.state != CaState::Recovery && self.recovery.lost > 0 {
+                if self.recovery.state != CaState::Recovery && self.flight.lost() > 0 {
                     self.enter_recovery(cx, delivery);
                 }
             }
@@ -516,28 +642,28 @@ impl Socket {
             self.undo_by_duplicates(cx);
         }
         self.identify_losses(cx.shared, delivery);
-        if self.recovery.lost > 0 {
-            if !self.searches() || !self.fail_probe(cx) {
+        if self.flight.lost() > 0 {
+            if !self.mss.searches() || !self.fail_probe(cx) {
                 self.enter_recovery(cx, delivery);
             }
         } else {
-            self.try_to_open(&mut cx.path);
+            (self.recovery).try_to_open(&mut cx.path, &self.flight, &mut self.controller);
         }
     }
 
     /// Ends an episode of reduction or fast recovery whose end was acknowledged.
     fn leave(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) {
         match self.recovery.state {
-            CaState::Cwr if self.una > self.recovery.end => {
-                self.end_reduction(&mut cx.path, false);
-                self.set_state(&mut cx.path, CaState::Open);
+            CaState::Cwr if self.flight.una() > self.recovery.end => {
+                self.controller.end_reduction(&mut cx.path, false);
+                (self.recovery).set_state(&mut cx.path, &mut self.controller, CaState::Open);
             }
             CaState::Recovery => {
                 if !self.negotiated.sack {
-                    self.recovery.sacked = 0;
+                    self.flight.forget_duplicates();
                 }
                 let undone = self.finish(cx, delivery, Mib::TcpExtTCPFullUndo);
-                self.end_reduction(&mut cx.path, undone);
+                self.controller.end_reduction(&mut cx.path, undone);
             }
             _ => {}
         }
@@ -550,73 +676,15 @@ impl Socket {
         delivery: &Delivery,
         counter: Mib,
     ) -> bool {
-        let undone = self.may_undo(delivery);
+        let undone = (self.recovery).may_undo(delivery.echo, &self.flight, self.negotiated.sack);
         if undone {
             cx.shared.counters.increment(counter);
             self.undo(&mut cx.path, false);
         } else {
-            self.rack.persist = self.rack.persist.saturating_sub(1);
+            self.recovery.rack.end_recovery();
         }
-        self.set_state(&mut cx.path, CaState::Open);
+        (self.recovery).set_state(&mut cx.path, &mut self.controller, CaState::Open);
         undone
-    }
-
-    /// Whether a duplicate stands for a segment that arrived, without SACK. A timeout has nothing but what it took for lost sent again:
-    /// duplicates are of what left before it (Linux `tcp_process_loss`).
-    #[cold]
-    fn counts_duplicates(&self) -> bool {
-        let in_loss_window = self.recovery.state == CaState::Loss && self.next <= self.recovery.end;
-        !self.sent.is_empty() && !in_loss_window
-    }
-
-    /// Linux `tcp_end_cwnd_reduction`.
-    fn end_reduction(&mut self, path: &mut Member, undone: bool) {
-        if self.paced.is_some() {
-            return;
-        }
-        if !undone && path.ssthresh < INFINITE_SSTHRESH {
-            path.cwnd = path.ssthresh;
-        }
-        self.congestion.on_reduced(path);
-    }
-
-    /// Something sent again is under way, or the oldest in flight was.
-    fn any_repeated(&self) -> bool {
-        self.recovery.retransmitting > 0 || self.sent.front().is_some_and(Sent::retransmitted)
-    }
-
-    /// The next episode counts its own retransmissions (Linux `tcp_retrans_stamp_cleanup`).
-    fn forget_repetitions(&mut self) {
-        if !self.any_repeated() {
-            self.recovery.first_retransmission = 0;
-        }
-    }
-
-    fn try_to_open(&mut self, path: &mut Member) {
-        self.forget_repetitions();
-        if self.recovery.state != CaState::Cwr {
-            self.keep_open(path);
-        }
-    }
-
-    /// Open or Disorder, whichever fits (Linux `tcp_try_keep_open`).
-    fn keep_open(&mut self, path: &mut Member) {
-        let calm = self.recovery.sacked + self.recovery.lost == 0 && !self.any_repeated();
-        let state = if calm {
-            CaState::Open
-        } else {
-            CaState::Disorder
-        };
-        if state != self.recovery.state {
-            self.set_state(path, state);
-            self.recovery.end = self.next;
-        }
-    }
-
-    fn set_state(&mut self, path: &mut Member, state: CaState) {
-        self.recovery.state = state;
-        path.state = state;
-        self.congestion.on_state(path, state);
     }
 
     fn enter_recovery(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) {
@@ -626,8 +694,8 @@ impl Socket {
             Mib::TcpExtTCPRenoRecovery
         });
         cx.shared.event(EventKind::Loss(cx.path.index));
-        self.forget_repetitions();
-        self.recovery.begin_undo(self.una);
+        self.recovery.forget_repetitions(&self.flight);
+        self.recovery.undo.begin(&self.flight);
         let reducing = self.recovery.reducing();
         if !reducing {
             self.begin_reduction(&mut cx.path);
@@ -635,78 +703,56 @@ impl Socket {
         }
         if reducing || delivery.marks > 0 {
             // RFC 4015 section 3.2: what a mark asked for is not undone.
-            self.recovery.prior_ssthresh = 0;
+            self.recovery.reduction.keep();
         }
         if !reducing || !cx.shared.config.profile.recovers_within_reductions() {
-            self.recovery.end = self.next;
+            self.recovery.end = self.flight.next();
         }
         self.recovery.recover = self.recovery.end;
-        self.set_state(&mut cx.path, CaState::Recovery);
+        (self.recovery).set_state(&mut cx.path, &mut self.controller, CaState::Recovery);
     }
 
     /// Starts a reduction towards the controller's threshold (RFC 6937 section 3, RFC 6675 section 5).
     fn begin_reduction(&mut self, path: &mut Member) {
-        let recovery = &mut self.recovery;
-        recovery.end = self.next;
-        recovery.probe_end = None;
-        recovery.prior_cwnd = path.cwnd;
-        recovery.reduced = path.cwnd;
-        recovery.prior_ssthresh = path.ssthresh;
-        recovery.prr_delivered = 0;
-        recovery.prr_out = 0;
+        self.recovery.end = self.flight.next();
+        self.recovery.probe.end();
+        self.recovery.reduction.begin(path);
         path.cwnd_count = 0;
-        path.ssthresh = self.congestion.ssthresh(path);
+        path.ssthresh = self.controller.algorithm().ssthresh(path);
         self.ecn.cwr_due = self.negotiated.ecn;
     }
 
-    /// Where a loss reduces what is in flight, so does the threshold that the controller took from the window; `delivered` is no longer in
-    /// flight, but was when the loss happened. What is above the window was added by limited transmit. A controller that sets a rate has no
-    /// threshold.
-    #[cold]
+    /// A loss reduces what is in flight; `delivered` is no longer in flight, but was when the loss happened. A controller that sets a rate has
+    /// no threshold.
     fn reduce_flight(&mut self, path: &mut Path, delivered: u32) {
-        let flight = (self.sent.len() as u32 + delivered).min(path.cwnd);
-        if self.reduces_flight && self.paced.is_none() && flight < path.cwnd {
-            let threshold = u64::from(path.ssthresh) * u64::from(flight) / u64::from(path.cwnd);
-            path.ssthresh = (threshold as u32).max(2);
-            self.recovery.reduced = flight;
+        if !self.controller.paces() {
+            let packets = self.flight.packets() + delivered;
+            self.recovery.reduction.reduce_flight(path, packets);
         }
     }
 
-    /// One step of PRR with the slow-start reduction bound (RFC 6937 section 3.1).
-    fn reduce(&mut self, path: &mut Path, delivery: &Delivery) {
-        if delivery.packets == 0 || self.recovery.reduced == 0 || self.paced.is_some() {
-            return;
-        }
-        let in_flight = self.in_flight();
-        if self.window_reduction == WindowReduction::AtOnce {
-            return self.reduce_at_once(path, in_flight);
-        }
-        let recovery = &mut self.recovery;
-        recovery.prr_delivered += delivery.packets;
-        let gap = i64::from(path.ssthresh) - i64::from(in_flight);
-        let mut budget = if gap < 0 {
-            let target = u64::from(path.ssthresh) * u64::from(recovery.prr_delivered);
-            target.div_ceil(u64::from(recovery.reduced)) as i64 - i64::from(recovery.prr_out)
-        } else {
-            let mut budget = (i64::from(recovery.prr_delivered) - i64::from(recovery.prr_out))
-                .max(i64::from(delivery.packets));
-            if delivery.advanced && delivery.newly_lost == 0 {
-                budget += 1;
-            }
-            budget.min(gap)
+    /// Looks for losses after an acknowledgement.
+    fn identify_losses(&mut self, shared: &mut Shared, delivery: &mut Delivery) {
+        let (recovery, mut at) = self.searching(shared);
+        recovery.identify_losses(&mut at, delivery);
+    }
+
+    /// What a search for losses looks at.
+    fn searching<'a>(&'a mut self, shared: &'a mut Shared) -> (&'a mut Recovery, Search<'a>) {
+        let at = Search {
+            shared,
+            flight: &mut self.flight,
+            rtt: &self.rtt,
+            timers: &mut self.timers,
+            sack: self.negotiated.sack,
         };
-        // The first retransmission of an episode leaves at once.
-        budget = budget.max(i64::from(recovery.prr_out == 0));
-        path.cwnd = in_flight + budget.max(0) as u32;
+        (&mut self.recovery, at)
     }
 
-    /// The window is the threshold, and what is in flight falls below it before more leaves; only the first retransmission of an episode
-    /// leaves at once (RFC 6675 section 5).
-    #[cold]
-    fn reduce_at_once(&self, path: &mut Path, in_flight: u32) {
-        let repeats = self.recovery.state == CaState::Recovery && self.recovery.prr_out == 0;
-        let least = if repeats { in_flight + 1 } else { 0 };
-        path.cwnd = path.ssthresh.max(least);
+    fn note_reordering(&mut self, shared: &mut Shared, low: u64, mss: u32, counter: Mib) {
+        if self.recovery.note_reordering(&self.flight, low, mss) {
+            shared.counters.increment(counter);
+        }
     }
 
     /// ECN's reduction, once a window (RFC 3168 section 6.1.2).
@@ -719,15 +765,15 @@ impl Socket {
     /// A reduction without a loss (Linux `tcp_enter_cwr`).
     fn enter_reduction(&mut self, path: &mut Member) {
         self.begin_reduction(path);
-        self.recovery.undo_from = None;
-        self.recovery.prior_ssthresh = 0;
-        self.set_state(path, CaState::Cwr);
+        self.recovery.undo.end();
+        self.recovery.reduction.keep();
+        (self.recovery).set_state(path, &mut self.controller, CaState::Cwr);
     }
 
     /// Something is lost, and it is time to send it again.
     #[inline]
     pub(crate) fn repairs(&self) -> bool {
-        self.recovery.lost > 0 && self.recovery.state >= CaState::Recovery
+        self.flight.lost() > 0 && self.recovery.state >= CaState::Recovery
     }
 
     /// Sends again what is lost ([`Socket::repairs`]), as far as the window admits. `buffers`: those in which the segments lie, if not in the subflow's own, and the
@@ -738,19 +784,19 @@ impl Socket {
         buffers: Option<(&WriteQueue, u64)>,
     ) {
         let mut together = 0..0;
-        let waiting = self.recovery.unrepaired;
+        let waiting = self.flight.unrepaired();
         let mut index = if waiting.is_empty() {
-            self.sent.len()
+            self.flight.segments().len()
         } else {
-            first_from(&self.sent, waiting.from())
+            self.flight.first_from(waiting.from())
         };
         let mut first = None;
-        while let Some(&sent) = self.sent.get(index)
+        while let Some(&sent) = self.flight.segments().get(index)
             && sent.seq < waiting.to()
         {
             if sent.awaits_repair() {
-                if self.in_flight() >= cx.path.cwnd
-                    || self.blocked()
+                if self.flight.in_flight() >= cx.path.cwnd
+                    || self.controller.blocked()
                     || !self.host_admits_again(&cx.path)
                 {
                     first.get_or_insert(sent.seq);
@@ -766,7 +812,7 @@ impl Socket {
             }
             index += 1;
         }
-        (self.recovery.unrepaired).cut_below(first.unwrap_or(waiting.to()));
+        (self.flight).repaired_below(first.unwrap_or(waiting.to()));
         self.publish(&mut cx.path);
     }
 
@@ -779,24 +825,22 @@ impl Socket {
         index: usize,
         buffers: Option<(&WriteQueue, u64)>,
     ) -> Range<usize> {
-        let room = path.cwnd.saturating_sub(self.in_flight());
-        let Some((buffers, first)) = buffers.or(self.buffers.as_deref().map(|own| (own, 0))) else {
+        let room = path.cwnd.saturating_sub(self.flight.in_flight());
+        let Some((buffers, first)) = buffers.or(self.queue.buffers().map(|own| (own, 0))) else {
             return index..index + room.min(1) as usize;
         };
         let most = u64::from(room).min(send_memory::segments_sent(path)) as usize;
-        let end = buffers.end_of(self.sent[index].seq - first).unwrap_or(0);
+        let end = buffers
+            .end_of(self.flight.segments()[index].seq - first)
+            .unwrap_or(0);
         let goes_on = |sent: &&Sent| sent.awaits_repair() && sent.seq - first < end;
-        let number = self.sent.range(index..).take(most).take_while(goes_on);
+        let number = self
+            .flight
+            .segments()
+            .range(index..)
+            .take(most)
+            .take_while(goes_on);
         index..index + number.count()
-    }
-
-    /// Packets that reordering is known to span (Linux `tp->reordering`).
-    pub(super) fn reordering_degree(&self) -> u64 {
-        self.rack.degree
-    }
-
-    pub(crate) fn sending(&self) -> bool {
-        matches!(self.state, State::Established | State::CloseWait)
     }
 }
 
@@ -804,7 +848,7 @@ impl Socket {
 #[cold]
 fn reduce_as_asked(socket: &mut Socket, path: &mut Member) {
     path.state = socket.recovery.state;
-    socket.recovery.prior_ssthresh = 0;
+    socket.recovery.reduction.keep();
     socket.on_congestion_experienced(path);
 }
 

@@ -2,7 +2,7 @@
 
 /// A stretch of sequence numbers: outside of it nothing waits. The search for what to send again is as long as this, not as the flight.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::tcp) struct Unrepaired {
+pub(crate) struct Unrepaired {
     from: u64,
     to: u64,
 }

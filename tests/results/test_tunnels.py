@@ -1,0 +1,89 @@
+"""A tunnel in the results: its table, its figures in summary.json, and what labs measure."""
+
+from __future__ import annotations
+
+import pytest
+
+from polypath.engines import get
+from polypath.results import Recording, other_tables
+from polypath.results.measures import REGISTRY
+from polypath.results.metrics import MetricError
+from polypath.results.summary import summary
+from polypath.scenario import Scenario
+
+SCENARIO = """
+duration = "4 s"
+[defaults]
+scheduler = "roundrobin"
+[host.client]
+[host.gw]
+forwards = true
+[host.proxy]
+forwards = true
+[host.server]
+[router.r]
+[link.lan]
+ends = ["client", "gw:lan"]
+[link.tun]
+ends = ["gw:tun", "proxy:tun"]
+[link.dsl]
+ends = ["gw:dsl", "r"]
+rate = "10 Mbps"
+delay = "5 ms"
+[link.lte]
+ends = ["gw:lte", "r"]
+rate = "10 Mbps"
+delay = "40 ms"
+[link.wan]
+ends = ["r", "proxy:wan"]
+[link.core]
+ends = ["proxy:core", "server"]
+[[application]]
+kind = "tunnel"
+name = "vpn"
+link = "tun"
+client = "gw"
+server = "proxy"
+[[application]]
+kind = "bulk"
+transport = "tcp"
+reverse = true
+start = "1 s"
+"""
+
+
+@pytest.fixture(scope="module")
+def recording() -> Recording:
+    return get("sim").run(Scenario.parse(SCENARIO, "s.toml").plan())
+
+
+def test_the_summary_tells_where_packets_went(recording: Recording) -> None:
+    forward, backward = summary(recording)["tunnels"]
+    assert (forward["name"], forward["link"], forward["direction"]) == ("vpn", "tun", "forward")
+    for each in (forward, backward):
+        dropped = each["unconnected"] + each["queue_full"] + each["too_long"] + each["unfit"]
+        assert each["entered"] == each["carried"] + dropped
+        assert each["carried"] == each["left"] + each["lost"]
+    assert backward["late"] == backward["reordered"] > 0
+    assert backward["too_long"] > 0
+    assert backward["carried_bytes"] > 1000 * backward["carried"] > 500_000
+
+
+def test_the_table_has_a_row_for_each_direction(recording: Recording) -> None:
+    (found,) = other_tables.tables(recording)
+    assert [row[:2] for row in found.rows] == [("vpn", "forward"), ("vpn", "backward")]
+    assert {len(row) for row in found.rows} == {len(found.headings)}
+
+
+def test_measures(recording: Recording) -> None:
+    both = summary(recording)["tunnels"]
+    entered, left = (sum(each[key] for each in both) for key in ("entered", "left"))
+    expected = {
+        "tunnel_lost": sum(each["lost"] for each in both) / entered,
+        "tunnel_dropped": sum(each["entered"] - each["carried"] for each in both) / entered,
+        "tunnel_late": sum(each["late"] for each in both) / left,
+    }
+    for name, value in expected.items():
+        assert REGISTRY[name](recording, {"connection": "vpn"}) == REGISTRY[name](recording, {}) == value
+        with pytest.raises(MetricError, match=f"^measure '{name}': there is no tunnel 'bulk'$"):
+            REGISTRY[name](recording, {"connection": "bulk"})

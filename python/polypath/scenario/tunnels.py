@@ -8,6 +8,7 @@ from typing import Final
 from polypath.scenario.errors import Problem, unknown_at
 from polypath.scenario.facing import facing
 from polypath.scenario.links import written
+from polypath.scenario.models import Discipline
 from polypath.scenario.network import Channel, Link
 from polypath.scenario.tables import Tables, application_names, attachments, between_hosts, directions, split_end
 from polypath.scenario.traffic import Tunnel
@@ -59,7 +60,7 @@ def _link(tables: Tables, name: str, link: Link, tunnel: str) -> Iterator[Proble
     own = f"the packets of link.{name} go through tunnel '{tunnel}'"
     for key, side in zip(("forward", "backward"), directions(link), strict=True):
         for setting in Channel.model_fields:
-            if setting not in _OF_A_TUNNEL and getattr(side, setting) is not None:
+            if setting not in _OF_A_TUNNEL and _says_something(getattr(side, setting)):
                 path = ("link", name, *written(link, key, setting))
                 yield Problem(path, f"{own}, so that it has no '{setting}' of its own")
     if link.middlebox:
@@ -68,6 +69,12 @@ def _link(tables: Tables, name: str, link: Link, tunnel: str) -> Iterator[Proble
         for change in _CHANGES:
             if event.link == name and getattr(event, change) is not None:
                 yield Problem(("event", index, change), f"{own}, so that it has no '{change}' of its own")
+
+
+def _says_something(value: object) -> bool:
+    """A drop-tail queue without a limit is what a link without a rate has."""
+    limits = value.planned().values() if isinstance(value, Discipline) and value.kind == "drop-tail" else ()
+    return value is not None and {"drop-tail", None} != {*limits}
 
 
 def ways_around(tables: Tables) -> Iterator[Problem]:

@@ -377,36 +377,38 @@ fn random_tunnels_carry_what_is_inside() {
     }
 }
 
+type Change = fn(&mut Value);
+
 #[test]
 fn tunnels_that_are_none_are_refused() {
-    let refusal = |change: &dyn Fn(&mut Value)| {
+    let refusal = |change: Change| {
         let mut plan = plan(&json!({}), &bulk(false));
         change(&mut plan);
         let made = Simulation::new(&plan.to_string(), CaptureMode::None, None);
         made.err().expect("no tunnel").to_string()
     };
-    let cases: [(&dyn Fn(&mut Value), &str); 6] = [
+    let cases: [(Change, &str); 6] = [
         (
-            &|plan| {
+            |plan| {
                 plan["applications"][0]["transport"] = json!("udp");
                 plan["applications"][0]["work"]["weights"] = json!([1, 2, 3]);
             },
             "3 weights for 2 lines",
         ),
         (
-            &|plan| plan["applications"][0]["work"]["weights"] = json!([1, 0]),
+            |plan| plan["applications"][0]["work"]["weights"] = json!([1, 0]),
             "weights are 1 to 16 numbers above 0",
         ),
         (
-            &|plan| plan["applications"][0]["work"]["link"] = json!(9),
+            |plan| plan["applications"][0]["work"]["link"] = json!(9),
             "there is no link 9",
         ),
         (
-            &|plan| plan["applications"][0]["work"]["link"] = json!(0),
+            |plan| plan["applications"][0]["work"]["link"] = json!(0),
             "link lan is not between its hosts",
         ),
         (
-            &|plan| {
+            |plan| {
                 let first = plan["applications"][0].clone();
                 plan["applications"]
                     .as_array_mut()
@@ -416,7 +418,7 @@ fn tunnels_that_are_none_are_refused() {
             "link tun has a tunnel already",
         ),
         (
-            &|plan| plan["applications"][0]["source"] = json!("10.9.0.1"),
+            |plan| plan["applications"][0]["source"] = json!("10.9.0.1"),
             "its own packets would go through it",
         ),
     ];

@@ -40,6 +40,8 @@ NAMES = [
     "fat-tree-permutation",
     "fat-tree-subflows",
     "fat-tree-traffic",
+    "hybrid-bonding",
+    "hybrid-carriage",
     "hybrid-overflow",
     "hybrid-proxies",
     "khalili-a",

@@ -162,10 +162,12 @@ def test_delays_of_all_requests(
 
 
 def test_every_measure_is_tested_above() -> None:
-    """Or, of what the Recording made by hand lacks, in tests/engines (videos and pages) and in test_costs.py."""
+    """Or, of what the Recording made by hand lacks, in tests/engines (videos and pages), test_costs.py and
+    test_tunnels.py."""
     (mark,) = (mark for mark in test_measures.pytestmark)
     videos = {name for name in REGISTRY if name.startswith("video_")}
     elsewhere = videos | {"page_load", "first_object", "cost", "over_cap", "dear_share"}
+    elsewhere |= {"tunnel_lost", "tunnel_dropped", "tunnel_late"}
     assert {case[0] for case in mark.args[1]} == REGISTRY.keys() - elsewhere
 
 

@@ -25,12 +25,16 @@ def test_no_setting_is_called_as_what_every_application_has() -> None:
         assert not {each.name for each in entry.parameters} & {"kind", *Application.model_fields}, entry.name
 
 
+#: A rate may stand for the interval of messages; a scenario names a link, and has bounds for weights.
+_OTHERWISE = {("messages", "interval"), ("tunnel", "link"), ("tunnel", "weights")}
+
+
 def test_a_kind_has_the_settings_of_its_entry() -> None:
     for name, table in declared.tables(Application).items():
         entry = registry.find("application", name)
         assert table.__doc__ == f"{entry.description}."
         for each in entry.parameters:
-            if (name, each.name) != ("messages", "interval"):  # a rate may stand for it
+            if (name, each.name) not in _OTHERWISE:
                 field = table.model_fields[each.name]
                 assert (field.description, field.is_required()) == (each.description, each.required)
 

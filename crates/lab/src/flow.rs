@@ -180,6 +180,11 @@ pub(crate) enum End {
         stand: u32,
         forward: bool,
     },
+    /// The entry of a tunnel, on the way from its client to its server or back.
+    Tunnel {
+        tunnel: u32,
+        to_server: bool,
+    },
 }
 
 impl End {

@@ -28,6 +28,7 @@ mod registry;
 mod simulation;
 mod spreading;
 mod stream_offsets;
+mod tunnel;
 
 pub use aside::Aside;
 pub use build::{Built, build};

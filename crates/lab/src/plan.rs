@@ -17,7 +17,7 @@ pub use crate::application::{
     BulkConfig as Bulk, CbrConfig as Cbr, Delivery, FetchConfig as Fetch,
     MessagesConfig as Messages, OnOffConfig as OnOff, PingConfig as Ping,
     PingPongConfig as PingPong, Relay, RequestResponseConfig as RequestResponse,
-    StreamConfig as Stream, Streams, Tls, Work,
+    StreamConfig as Stream, Streams, Tls, TunnelConfig as Tunnel, Work,
 };
 pub use page::{Object, Page};
 pub use polypath_net::{LossConfig as Loss, QueueConfig as Queue};

@@ -6,7 +6,7 @@ use polypath_net::{ChannelId, Network};
 use polypath_trace::{
     BlockingRow, ChunkRow, ConnectionEndRow, ConnectionRow, CounterRow, DatagramRow,
     DatagramSampleRow, EventRow, HeaderRow, LinkEndRow, LinkRow, MiddleboxRow, ObjectRow,
-    Recording, RequestRow, SackBlockRow, SegmentRow, SubflowEndRow, SubflowRow, Text,
+    Recording, RequestRow, SackBlockRow, SegmentRow, SubflowEndRow, SubflowRow, Text, TunnelRow,
 };
 use polypath_transport::path::Totals;
 use polypath_transport::{Counters, EventKind, Level, Mib, Nanos, Purpose, Transmit, Waited};
@@ -20,6 +20,7 @@ use crate::flow::Body;
 use crate::middlebox::MiddleboxReport;
 use crate::plan::{Plan, Transport};
 use crate::stream_offsets::Origins;
+use crate::tunnel::Direction;
 
 /// Collects a recording.
 pub(crate) struct Recorder {
@@ -186,6 +187,37 @@ impl Recorder {
                 absorbed_packets: tally.absorbed,
             });
         }
+    }
+
+    /// One direction of a tunnel.
+    pub fn tunnel(&mut self, application: u32, name: &'static str, direction: &Direction) {
+        let tally = direction.tally;
+        self.recording.tunnels.push(TunnelRow {
+            application,
+            direction: name.into(),
+            entered_packets: tally.entered,
+            carried_packets: tally.carried,
+            carried_bytes: tally.carried_bytes,
+            left_packets: tally.left,
+            unconnected_packets: tally.unconnected,
+            queue_full_packets: tally.queue_full,
+            too_long_packets: tally.too_long,
+            unfit_packets: tally.unfit,
+            reordered_packets: tally.reordered,
+            late_packets: tally.late,
+        });
+    }
+
+    /// A tunnel without a connection: its datagrams in both directions.
+    pub fn lines(&mut self, application: u32, directions: &[Direction; 2]) {
+        let of = |count: fn(&Direction) -> u64| directions.iter().map(count).sum();
+        self.recording.datagrams.push(DatagramRow {
+            application,
+            sent_packets: of(|it| it.tally.carried),
+            received_packets: of(|it| it.tally.left),
+            received_bytes: of(|it| it.tally.left_bytes),
+            delay_mean_ns: None,
+        });
     }
 
     /// An event of the network or of the plan.

@@ -270,6 +270,28 @@ tables! {
             dropped_packets: u64,
             absorbed_packets: u64,
         }
+        /// A direction of a tunnel, totals of the packets that were routed into it.
+        tunnels: TunnelTable of TunnelRow [optional] {
+            application: u32,
+            /// `forward` (from the client) or `backward`.
+            direction: Text,
+            entered_packets: u64,
+            /// Those that the connection took.
+            carried_packets: u64,
+            carried_bytes: u64,
+            /// Those that came out at the far end.
+            left_packets: u64,
+            /// Dropped at the entry: the connection did not stand.
+            unconnected_packets: u64,
+            queue_full_packets: u64,
+            too_long_packets: u64,
+            /// Of a kind that is not carried.
+            unfit_packets: u64,
+            /// Arrived behind one that was sent later.
+            reordered_packets: u64,
+            /// Went on behind one that was sent later.
+            late_packets: u64,
+        }
         /// A UDP application, totals.
         datagrams: DatagramTable of DatagramRow {
             application: u32,

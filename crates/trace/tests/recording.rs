@@ -119,13 +119,14 @@ fn event(detail: &'static str) -> EventRow {
 }
 
 /// Tables that are not there without rows.
-const OPTIONAL: [&str; 12] = [
+const OPTIONAL: [&str; 13] = [
     "account",
     "chunks",
     "objects",
     "sack_blocks",
     "headers",
     "packets",
+    "tunnels",
     "datagram_samples",
     "switches",
     "switch_ends",

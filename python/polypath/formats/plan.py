@@ -242,13 +242,21 @@ class _Writer:
             "client": self.nodes[application["client"]]["name"],
             "server": self.nodes[application["server"]]["name"],
             "start": units.TIME.format(application["start_ns"]),
-            **_work(work, self.plan["applications"]),
+            **self._work(work),
             **{
                 f"{side}_stack": _settings(_beyond(stack, self.nodes[application[side]]["stack"]))
                 for side in ("client", "server")
                 if (stack := application[f"{side}_stack"]) is not None
             },
         }
+
+    def _work(self, work: Data) -> dict[str, Any]:
+        if work["kind"] != "tunnel":
+            return _work(work, self.plan["applications"])
+        if work["link"] >= len(self.links):
+            raise ScenarioError("a tunnel carries packets of a link that there is not")
+        settings = declared.written(registry.find("application", "tunnel"), work)
+        return {**settings, "link": self.links[work["link"]]["name"]}
 
     def _program(self, program: Data) -> dict[str, Any]:
         if program["files"]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from polypath.results import completions, control, costs, metrics, pages, video
+from polypath.results import completions, control, costs, metrics, pages, tunnels, video
 from polypath.results import exposure as exposing
 from polypath.results.recording import Recording
 
@@ -358,6 +358,32 @@ def dear_share(recording: Recording, *, link: str) -> Figure:
     return own / total if total else None
 
 
+def _through(recording: Recording, measure: str, tunnel: str | None) -> list[tunnels.Direction]:
+    found = [each for each in tunnels.of(recording) if tunnel is None or each.name == tunnel]
+    if not found:
+        which = "no tunnel" if tunnel is None else f"no tunnel '{tunnel}'"
+        raise metrics.MetricError(f"measure '{measure}': there is {which}")
+    return found
+
+
+def tunnel_lost(recording: Recording, *, connection: str | None = None) -> Figure:
+    found = _through(recording, "tunnel_lost", connection)
+    entered = sum(each.entered for each in found)
+    return sum(each.lost for each in found) / entered if entered else None
+
+
+def tunnel_dropped(recording: Recording, *, connection: str | None = None) -> Figure:
+    found = _through(recording, "tunnel_dropped", connection)
+    entered = sum(each.entered for each in found)
+    return sum(each.entered - each.carried for each in found) / entered if entered else None
+
+
+def tunnel_late(recording: Recording, *, connection: str | None = None) -> Figure:
+    found = _through(recording, "tunnel_late", connection)
+    left = sum(each.left for each in found)
+    return sum(each.late for each in found) / left if left else None
+
+
 def _playback(recording: Recording, connection: str) -> video.Playback:
     found = video.playback(recording, metrics.connection(recording, connection))
     if found is None:
@@ -514,6 +540,9 @@ REGISTRY: Mapping[str, Measure] = {
         Measure("cost", "", "what bytes over links with a price cost, or over one of them", cost),
         Measure("over_cap", "MB", "bytes beyond the caps of links, or of one of them", over_cap),
         Measure("dear_share", "", "a link's part of the bytes over all links that have a price or a cap", dear_share),
+        Measure("tunnel_lost", "", "part of a tunnel's packets that its connection took and lost", tunnel_lost),
+        Measure("tunnel_dropped", "", "part of a tunnel's packets that were dropped at its entry", tunnel_dropped),
+        Measure("tunnel_late", "", "part of a tunnel's packets that left behind one sent later", tunnel_late),
         Measure("unfinished", "", "connections that did not do all that they were to do", unfinished),
         Measure(
             "exposure", "", "part of the bytes that the path sees which sees most; of a run with segments", exposure

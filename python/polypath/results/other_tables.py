@@ -1,4 +1,4 @@
-"""Further results of a run as tables of text: flow groups, a controller, bridges, programs, costs."""
+"""Further results of a run as tables of text: flow groups, a controller, bridges, programs, costs, tunnels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from polypath.results import bridges, completions, control, costs
+from polypath.results import bridges, completions, control, costs, tunnels
 from polypath.results.metrics import Delays
 from polypath.results.points import FEWEST
 from polypath.results.recording import Recording
@@ -29,7 +29,7 @@ class Table:
 
 
 def tables(recording: Recording) -> Iterator[Table]:
-    for each in (_completions, _controller, _bridges, _programs, _costs):
+    for each in (_completions, _controller, _bridges, _programs, _costs, _tunnels):
         yield from each(recording)
 
 
@@ -146,6 +146,32 @@ def _costs(recording: Recording) -> Iterator[Table]:
     several = len([each for each in found.links if each.cost is not None]) > 1
     note = f"All links together cost {found.cost:.6g}." if several else ""
     yield Table(("link", "per GB", "MB", "cap MB", "over MB", "cost"), 1, rows, note)
+
+
+def _tunnels(recording: Recording) -> Iterator[Table]:
+    """A row for each direction of a tunnel: the packets that were routed into it, and what became of them."""
+    rows = [
+        (
+            each.name,
+            each.direction,
+            *(
+                f"{count:,}"
+                for count in (
+                    each.entered,
+                    each.entered - each.carried - each.queue_full,
+                    each.queue_full,
+                    each.lost,
+                    each.left,
+                    each.reordered,
+                    each.late,
+                )
+            ),
+        )
+        for each in tunnels.of(recording)
+    ]
+    headings = ("tunnel", "direction", "packets", "refused", "queue full", "lost", "left", "reordered", "late")
+    if rows:
+        yield Table(headings, 2, rows)
 
 
 def _lacks(of: Delays, part: float) -> bool:

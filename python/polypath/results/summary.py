@@ -51,6 +51,10 @@
     costs           only if a link has a price or a cap: cost, priced_bytes, over_cap_bytes (of all links together; null
                     where no link has a price, or a cap), links[] {name, price_per_gb, cap_bytes, bytes, over_cap_bytes,
                     cost} (bytes of IP packets sent, both directions)
+    tunnels[]       only with tunnels, both directions of each: name, link, direction (forward: from its client), and
+                    packets: entered, carried (by its connection), left (at the far end), lost (or still under way),
+                    and, dropped at the entry, unconnected, queue_full, too_long, unfit (not carried by its framing);
+                    reordered (came behind one that was sent later), late (went on so); carried_bytes
     links[]         name, direction, utilisation (busy part of the run), dropped_packets (by the queue),
                     max_queue_packets
     counters        host -> counter -> value
@@ -65,7 +69,7 @@ from typing import Any
 
 import polars as pl
 
-from polypath.results import account, bridges, completions, control, costs, metrics, pages, video
+from polypath.results import account, bridges, completions, control, costs, metrics, pages, tunnels, video
 from polypath.results.recording import Recording
 
 _QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -82,6 +86,7 @@ def summary(recording: Recording) -> dict[str, Any]:
         **_programs(recording),
         **_costs(recording),
         **_kernels(recording),
+        **_tunnels(recording),
         "links": metrics.links(recording),
         "counters": _counters(recording.table("counters")),
     }
@@ -104,6 +109,29 @@ def _programs(recording: Recording) -> dict[str, Any]:
 def _kernels(recording: Recording) -> dict[str, Any]:
     found = recording.metadata.kernels
     return {"kernels": dict(found)} if found else {}
+
+
+def _tunnels(recording: Recording) -> dict[str, Any]:
+    found = [
+        {
+            "name": each.name,
+            "link": each.link,
+            "direction": each.direction,
+            "entered": each.entered,
+            "carried": each.carried,
+            "left": each.left,
+            "lost": each.lost,
+            "unconnected": each.unconnected,
+            "queue_full": each.queue_full,
+            "too_long": each.too_long,
+            "unfit": each.unfit,
+            "reordered": each.reordered,
+            "late": each.late,
+            "carried_bytes": each.carried_bytes,
+        }
+        for each in tunnels.of(recording)
+    ]
+    return {"tunnels": found} if found else {}
 
 
 def _groups(recording: Recording) -> dict[str, Any]:

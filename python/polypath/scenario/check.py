@@ -30,6 +30,7 @@ from polypath.scenario.tables import (
     split_end,
 )
 from polypath.scenario.traffic import QUIC, Bulk, Command, Event, Page, Relay
+from polypath.scenario.tunnels import tunnel_problems, ways_around
 from polypath.units import TIME
 
 
@@ -547,6 +548,7 @@ _NAMING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     _application_hosts,
     _application_times,
     _relays,
+    tunnel_problems,
     _pages,
     _events,
     _event_times,
@@ -561,6 +563,7 @@ _WIRING: tuple[Callable[[Tables], Iterator[Problem]], ...] = (
     _interfaces,
     _addresses,
     _reach,
+    ways_around,
     _ipv6_mtus,
     _made_interfaces,
 )

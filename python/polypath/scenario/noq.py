@@ -12,7 +12,7 @@ from polypath.scenario.errors import Problem
 from polypath.scenario.positions import Path
 from polypath.scenario.stack import NOQ, Stack, settings
 from polypath.scenario.tables import Tables
-from polypath.scenario.traffic import QUIC, Application, Messages
+from polypath.scenario.traffic import QUIC, Application, Messages, Tunnel
 
 #: Settings that noq has rules of its own for, with the only value that says what it does, if one does.
 ITS_OWN: Final[Mapping[str, tuple[Any, str]]] = {
@@ -49,6 +49,9 @@ def faults(tables: Tables, path: Path, application: Application, side: str, stac
     if isinstance(application, Messages) and application.delivery == "datagrams":
         message = f"'{host}' runs noq, which has no datagrams here; take delivery = \"stream\""
         yield Problem((*path, "delivery"), message)
+    if isinstance(application, Tunnel):
+        message = f"'{host}' runs noq, which has no datagrams here; take {side}_stack = {{ stack = \"polypath\" }}"
+        yield Problem((*path, "kind"), message)
     levels: Sequence[Level] = (
         ((*path, f"{side}_stack"), getattr(application, f"{side}_stack")),
         ((*path, "stack"), application.stack),

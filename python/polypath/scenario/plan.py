@@ -21,7 +21,7 @@ from polypath.scenario.reading import read_text
 from polypath.scenario.stack import ALGORITHMS, BUFFERS, NOQ, SETTINGS, Stack, settings
 from polypath.scenario.tables import Tables, attachments, between_hosts, commands, directions, split_end
 from polypath.scenario.traces import DeliveryTrace
-from polypath.scenario.traffic import QUIC, Application, Event, MeasuredApplication, Page, Relay
+from polypath.scenario.traffic import QUIC, Application, Event, MeasuredApplication, Page, Relay, Tunnel
 from polypath.scenario.wifi import Medium, highest_rate_bps, overhead_bytes
 
 VERSION = 1
@@ -304,7 +304,8 @@ class _Builder:
             return self._page(application)
         if isinstance(application, Relay):
             return {"of": self._place(application.of)}
-        return application.planned(self.tables.duration - application.start)
+        planned = application.planned(self.tables.duration - application.start)
+        return planned | {"link": self.link[application.link]} if isinstance(application, Tunnel) else planned
 
     def _place(self, name: str) -> int:
         """Where an application stands in the plan."""

@@ -26,7 +26,8 @@ from polypath.scenario.tables import (
     host_stack,
     split_end,
 )
-from polypath.scenario.traffic import QUIC, AnyEntry, Application, Command, Page, Relay
+from polypath.scenario.traffic import QUIC, AnyEntry, Application, Command, Page, Relay, Tunnel
+from polypath.scenario.tunnels import tunnels
 from polypath.scenario.ways import Ways, opening
 
 Entries = Sequence[tuple[int, Application]]
@@ -145,7 +146,7 @@ def _entries(tables: Tables, resolved: Tables, ways: Ways | None) -> list[AnyEnt
             start += draws.below(application.start_jitter + 1, f"{tables.seed} start {whose}")
         clients = _up_first(resolved.host[application.client], changes[application.client], start)
         servers = host_addresses(resolved.host[application.server])
-        if isinstance(application, Relay):
+        if isinstance(application, Relay | Tunnel):
             clients, servers = _facing(resolved, application, clients, servers)
         pairs = ways.pairs(application) if ways is not None else []
         source, destination = pairs[0] if pairs else _pair(application, clients, servers)
@@ -166,10 +167,12 @@ def _entries(tables: Tables, resolved: Tables, ways: Ways | None) -> list[AnyEnt
 
 
 def _facing(
-    resolved: Tables, relay: Relay, clients: list[Address], servers: list[Address]
+    resolved: Tables, leg: Relay | Tunnel, clients: list[Address], servers: list[Address]
 ) -> tuple[list[Address], list[Address]]:
-    """A proxy has interfaces on both sides: those towards the other end of its connection come first."""
-    own, far = facing.addresses(resolved, attachments(resolved), relay.client, relay.server)
+    """A proxy has interfaces on both sides: those towards the other end come first, and none of a tunnel."""
+    through = tunnels(resolved)
+    ends = {name: pair for name, pair in attachments(resolved).items() if name not in through}
+    own, far = facing.addresses(resolved, ends, leg.client, leg.server)
     return sorted(clients, key=lambda at: at not in own), sorted(servers, key=lambda at: at not in far)
 
 

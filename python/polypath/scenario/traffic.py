@@ -315,6 +315,32 @@ class Relay(Application):
     """The application whose bytes these are. It stands before, and its server is the first proxy."""
 
 
+class Tunnel(Application):
+    """A tunnel between two hosts. Packets that are routed over a link go over its connection, whole or as payloads of
+    UDP. The link leads from one of the hosts to the other, and has nothing of its own but an `mtu`. Over UDP there is
+    no connection: packets take the lines in turn, as in bonding."""
+
+    link: Name
+    """The link whose packets it carries."""
+    weights: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=1, max_length=16)] | None = None
+    """Over UDP: packets on each line in turn, in the order of the client's interfaces; default: one each."""
+
+    @model_validator(mode="after")
+    def _carried(self) -> Tunnel:
+        if self.transport == "udp":
+            for key, only in (("framing", "connect-ip"), ("carriage", "datagrams"), ("queue", 500)):
+                if getattr(self, key) != only:
+                    raise fault(f"over UDP there is no connection, and no '{key}'; leave it out", at=(key,))
+        elif self.weights is not None:
+            raise fault("over QUIC the scheduler decides; 'weights' are of transport = \"udp\"", at=("weights",))
+        if self.carriage == "stream":
+            if self.framing != "connect-ip":
+                raise fault('a stream carries whole packets: framing = "connect-ip"', at=("framing",))
+            if self.reorder:
+                raise fault("a stream keeps packets in order; leave 'reorder' out", at=("reorder",))
+        return self
+
+
 _SAYING_MORE: Mapping[str, type[Application]] = {
     "bulk": Bulk,
     "stream": MeasuredApplication,
@@ -322,6 +348,7 @@ _SAYING_MORE: Mapping[str, type[Application]] = {
     "video": Video,
     "page": Page,
     "relay": Relay,
+    "tunnel": Tunnel,
 }
 """Kinds of which a scenario says more than the registry has settings."""
 

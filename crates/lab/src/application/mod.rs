@@ -23,6 +23,7 @@ mod request_response;
 mod session;
 mod stream;
 mod tls;
+mod tunnel;
 mod video;
 
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,8 @@ pub use request_response::RequestResponseConfig;
 pub(crate) use session::{Io, Request, Session, Show, Side};
 pub use stream::StreamConfig;
 pub use tls::Tls;
+pub use tunnel::{Carriage, Framing, TunnelConfig};
+pub(crate) use tunnel::{REQUEST, REQUEST_STREAM};
 pub(crate) use video::Chunk;
 
 /// The kinds for front ends.
@@ -60,6 +63,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
     video::ENTRY,
     page::ENTRY,
     relay::ENTRY,
+    tunnel::ENTRY,
     ping::ENTRY,
     cbr::ENTRY,
     on_off::ENTRY,
@@ -78,6 +82,7 @@ pub enum Work {
     Video(Video),
     Page(Page),
     Relay(Relay),
+    Tunnel(TunnelConfig),
     Ping(PingConfig),
     Cbr(CbrConfig),
     OnOff(OnOffConfig),
@@ -97,6 +102,14 @@ impl Work {
         }
     }
 
+    /// The settings of a tunnel, if it is one.
+    pub(crate) fn tunnel(&self) -> Option<&TunnelConfig> {
+        match self {
+            Self::Tunnel(config) => Some(config),
+            _ => None,
+        }
+    }
+
     pub(crate) fn kind(&self) -> (Entry, &dyn Kind) {
         match self {
             Self::Bulk(config) => (bulk::ENTRY, config),
@@ -108,6 +121,7 @@ impl Work {
             Self::Video(video) => (video::ENTRY, video),
             Self::Page(page) => (page::ENTRY, page),
             Self::Relay(relay) => (relay::ENTRY, relay),
+            Self::Tunnel(config) => (tunnel::ENTRY, config),
             Self::Ping(config) => (ping::ENTRY, config),
             Self::Cbr(config) => (cbr::ENTRY, config),
             Self::OnOff(config) => (on_off::ENTRY, config),

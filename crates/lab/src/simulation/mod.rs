@@ -260,6 +260,9 @@ impl Simulation {
             Owner::Datagrams(application) => hosts.apps.tick_datagrams(world, application),
             Owner::Event(event) => hosts.on_action(world, &self.plan.events[event].action),
             Owner::Middlebox(stand) => world.on_middlebox_timer(stand),
+            Owner::Tunnel { tunnel, to_server } => {
+                hosts.tunnels.on_time(world, tunnel, to_server);
+            }
             Owner::Extra(extra) => hosts.on_extra_timer(world, extra),
             Owner::Processes => hosts.run_processes(world),
             Owner::Switching => world.on_switching_timer(),

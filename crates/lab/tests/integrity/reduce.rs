@@ -184,6 +184,7 @@ fn halved(work: &Work) -> Work {
         Work::Stream(stream) => stream.duration_ns.iter_mut().for_each(half),
         Work::Page(_)
         | Work::Relay(_)
+        | Work::Tunnel(_)
         | Work::Ping(_)
         | Work::Cbr(_)
         | Work::OnOff(_)

@@ -385,8 +385,9 @@ fn work(draw: &mut Draw, index: usize) -> Work {
     let kinds: Vec<String> = entries("application")
         .iter()
         .filter_map(|entry| entry["name"].as_str().map(str::to_owned))
-        // Messages go over QUIC alone, and this draws TCP; a video takes the place of a fetch; a page and a chain of relays have several connections.
-        .filter(|name| !["messages", "video", "page", "relay"].contains(&&**name))
+        // Messages go over QUIC alone, and this draws TCP; a video takes the place of a fetch; a page and a chain of relays have several connections;
+        // tests/tunnels.rs draws tunnels.
+        .filter(|name| !["messages", "video", "page", "relay", "tunnel"].contains(&&**name))
         .filter(|name| index > 0 || !["ping", "cbr", "on-off"].contains(&name.as_str()))
         .collect();
     let reverse = draw.chance(0.5);

@@ -641,8 +641,9 @@ impl<'a> Run<'a> {
             Work::Page(_) => [0; 2],
             Work::PingPong(PingPong { bytes, .. }) => [requests * bytes; 2],
             Work::Messages(Messages { bytes, reverse, .. }) => directed(reverse, requests * bytes),
-            // Random plans have no relays.
-            Work::Relay(_) | Work::Ping(_) | Work::Cbr(_) | Work::OnOff(_) => [0; 2],
+            // Random plans have no relays and no tunnels.
+            Work::Relay(_) | Work::Tunnel(_) => [0; 2],
+            Work::Ping(_) | Work::Cbr(_) | Work::OnOff(_) => [0; 2],
         }
     }
 

@@ -84,10 +84,7 @@ impl Connection {
     /// Sends a datagram, unreliably (RFC 9221). False: the peer takes none of this length, or no packet of a path has room for it (section 5).
     pub fn send_datagram(&mut self, len: u32, now: Nanos) -> bool {
         self.now = now;
-        let open = self.paths.iter().filter(|member| !member.closed());
-        let room = open.map(|member| payload(member.datagram())).min();
-        let longest =
-            u64::from(room.unwrap_or(0)).min(self.parameters.peer().max_datagram_frame_size);
+        let longest = longest_frame(self);
         if !self.datagrams.take_in(len, longest) {
             self.event(EventKind::DatagramRefused(len));
             return false;
@@ -215,4 +212,32 @@ impl Connection {
             && self.lifetime.established()
             && self.streams.done()
     }
+}
+
+/// The longest DATAGRAM frame that every open path takes now, and that the peer admits (RFC 9221 sections 3 and 5).
+fn longest_frame(connection: &Connection) -> u64 {
+    let paths = connection.paths.iter();
+    let open = paths.filter(|member| !member.closed());
+    let room = open.map(|member| payload(member.datagram())).min();
+    u64::from(room.unwrap_or(0)).min(connection.parameters.peer().max_datagram_frame_size)
+}
+
+/// Bytes that the longest datagram may have which [`Connection::send_datagram`] takes now.
+pub fn longest_datagram(connection: &Connection) -> u32 {
+    let longest = longest_frame(connection) as u32;
+    let frame = |len| Frame::Datagram { number: 0, len }.len();
+    // The length has one byte up to 63, and two from there on (RFC 9000 section 16).
+    let candidates = [longest.saturating_sub(3), longest.saturating_sub(2)];
+    let fitting = candidates.into_iter().filter(|&len| frame(len) <= longest);
+    fitting.max().unwrap_or(0)
+}
+
+/// Datagrams that no packet has carried yet.
+pub fn waiting_datagrams(connection: &Connection) -> usize {
+    connection.datagrams.waiting()
+}
+
+/// Whether the scheduler sends each datagram on several paths.
+pub fn repeats_datagrams(connection: &mut Connection) -> bool {
+    connection.policy.scheduler().repeats_datagrams()
 }

@@ -32,6 +32,10 @@ impl Datagrams {
         !self.waiting.is_empty()
     }
 
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// The next to be sent: its number and length.
     pub fn first(&self) -> Option<(u64, u32)> {
         self.waiting.front().copied()

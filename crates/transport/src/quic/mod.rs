@@ -61,6 +61,7 @@ mod traffic;
 mod window;
 
 pub use crate::transmit::Codepoint;
+pub use application::{longest_datagram, repeats_datagrams, waiting_datagrams};
 pub use closed::Cause;
 pub use connection::Connection;
 pub use listener::{Admission, Greeting, Listener, answer_bytes};

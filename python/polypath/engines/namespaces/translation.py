@@ -46,6 +46,8 @@ def _check_relays(data: dict[str, Any]) -> None:
     for application in data["applications"]:
         if application["work"]["kind"] == "relay":
             raise EngineError(f"application '{application['name']}' is a proxy's relay; --engine sim has it")
+        if application["work"]["kind"] == "tunnel":
+            raise EngineError(f"application '{application['name']}' is a tunnel; --engine sim has it")
 
 
 def _check_middleboxes(data: dict[str, Any]) -> None:

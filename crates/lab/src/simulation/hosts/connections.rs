@@ -15,6 +15,7 @@ use crate::stream_offsets::Origins;
 
 use super::Hosts;
 use super::events::lacks_address;
+use super::tunnel_entry::enter;
 use crate::simulation::apps::Apps;
 use crate::simulation::world::Owner;
 use crate::simulation::world::{World, route_unbound};
@@ -50,6 +51,10 @@ impl Hosts {
         if self.apps[application].datagrams.is_some() {
             let nodes = (client, server);
             return self.apps.start_datagrams(world, application, nodes);
+        }
+        if !settings.transport.has_connection() {
+            let ends = (client, self.apps[application].addresses);
+            return self.tunnels.begin(world, application, ends);
         }
         let first = self.endpoints.len();
         for (offset, (side, node)) in [(Side::Client, client), (Side::Server, server)]
@@ -130,7 +135,10 @@ impl Hosts {
                 .flat_map(|(number, interface)| {
                     let changed = host.interfaces.backup(number);
                     let backup = changed.unwrap_or(interface.backup);
-                    let addresses = interface.addresses.iter();
+                    let addresses = interface.addresses.iter().filter(|address| {
+                        let (application, side) = (endpoint.application, endpoint.side);
+                        !self.tunnels.leaves_out(application, side, **address)
+                    });
                     addresses.map(move |address| (*address, backup))
                 })
                 .collect(),
@@ -222,6 +230,9 @@ impl Hosts {
             Some(End::Middlebox { stand, forward }) => {
                 return world.on_middlebox(stand as usize, forward, packet);
             }
+            Some(End::Tunnel { tunnel, to_server }) => {
+                return enter(self, world, (tunnel as usize, to_server), packet);
+            }
             known => known,
         };
         if self.any_went_down && lacks_address(self, world, flow, interface) {
@@ -256,7 +267,9 @@ impl Hosts {
             }
             Content::Quic(_) => self.on_quic(world, flow, &mut packet),
             Content::Udp { .. } | Content::Echo { .. } => {
-                self.apps.on_datagram(world, flow, &packet)
+                if !(self.tunnels.any() && self.tunnels.on_line(world, &packet)) {
+                    self.apps.on_datagram(world, flow, &packet);
+                }
             }
             Content::TooBig { .. } => self.on_too_big(world, &packet),
             Content::Frame(_) => {}

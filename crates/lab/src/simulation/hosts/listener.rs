@@ -140,7 +140,7 @@ impl Hosts {
                 connection.is_some_and(|connection| connection.gives_way(subflow as usize, syn))
             }
             End::Extra { index } => self.extras[index as usize].connection.gives_way(0, syn),
-            End::Datagrams { .. } | End::Middlebox { .. } => false,
+            End::Datagrams { .. } | End::Middlebox { .. } | End::Tunnel { .. } => false,
         }
     }
 
@@ -159,7 +159,7 @@ impl Hosts {
                 let extra = &mut self.extras[index as usize];
                 extra.connection.end_time_wait(0, now)
             }
-            End::Datagrams { .. } | End::Middlebox { .. } => None,
+            End::Datagrams { .. } | End::Middlebox { .. } | End::Tunnel { .. } => None,
         }
     }
 

@@ -18,6 +18,8 @@ mod processes;
 mod quic;
 mod refusal;
 mod setting_up;
+mod tunnel_entry;
+mod tunnels;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,6 +39,7 @@ use endpoints::Endpoints;
 use extra::Extra;
 use host::Host;
 use processes::Processes;
+use tunnels::Tunnels;
 
 pub(super) struct Hosts {
     plan: Arc<Plan>,
@@ -55,6 +58,7 @@ pub(super) struct Hosts {
     any_went_down: bool,
     algorithms: Algorithms,
     stacks: OtherStacks,
+    pub(super) tunnels: Tunnels,
     room: Room,
 }
 
@@ -104,6 +108,7 @@ impl Hosts {
             any_went_down: false,
             algorithms,
             stacks: OtherStacks::default(),
+            tunnels: Tunnels::default(),
             room: Room::default(),
         }
     }
@@ -175,6 +180,7 @@ impl Hosts {
                 recorder.subflow_ends(&self.plan, id, client, server);
             }
         }
+        self.tunnels.record(recorder);
         let counted = extra::counted(&self.endpoints, &self.extras, &self.hosts);
         for (node, described) in self.plan.nodes.iter().enumerate() {
             if described.kind == plan::NodeKind::Host {

@@ -90,6 +90,10 @@ impl Hosts {
         let end = (index, &mut *endpoint);
         let called = call_session(end, &mut self.apps, world, came, established, at_end);
         if news {
+            if self.tunnels.any() {
+                let end = (endpoint.application, endpoint.side);
+                self.tunnels.on_frames(world, end, frames);
+            }
             endpoint
                 .received
                 .add(std::mem::take(&mut frames.taken), now);

@@ -123,6 +123,7 @@ impl Hosts {
         } else {
             Default::default()
         };
+        (self.tunnels).open(world, &self.plan, application, (source, destination))?;
         let timer = world.new_timer(Owner::Start(application));
         if settings.work.relays().is_none() {
             world.net.set_timer(timer, start);
@@ -140,6 +141,10 @@ impl Hosts {
             timer,
             finished: false,
         });
+        // It lasts as long as others need it.
+        if settings.work.tunnel().is_some() {
+            self.apps.finish(application);
+        }
         Ok(())
     }
 }

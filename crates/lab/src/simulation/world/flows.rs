@@ -7,6 +7,7 @@ use polypath_transport::{Purpose, Segment};
 use polypath_wire::tcp::header_len;
 
 use super::World;
+use super::middleboxes::Behind;
 use crate::account::Watch;
 use crate::flow::{Body, Content, DATAGRAM_HEADER, End, Flow, Sealed, TCP, UDP, ip_header_len};
 
@@ -51,12 +52,13 @@ impl World {
         }
         let mut flow = self.net.flow(number).clone();
         let node = NodeId(node as u32);
-        if self.stands.is_empty() && self.spreading.is_none() {
+        let stopped_nowhere = self.stands.is_empty() && self.tunnelled.is_empty();
+        if stopped_nowhere && self.spreading.is_none() {
             let (label, ends) = (flow.label(), (flow.source.ip(), flow.destination.ip()));
             let found = (self.net.network).route_via(node, ends.0, &flow.gateways, ends.1, label);
             flow.route = found.ok();
         } else if let Some(path) = self.path(node, &flow) {
-            self.lay(&mut flow, &path, None);
+            self.lay(&mut flow, &path, Behind::Nothing);
         }
         *self.net.flow_mut(number) = flow;
     }
@@ -223,8 +225,8 @@ pub fn route_unbound(world: &mut World, number: u32, node: usize) {
     world.route_flow(number, node);
     let flow = world.net.flow(number);
     let placed = flow.route.or(flow.queued_route).is_some() || flow.here;
-    if placed || world.switching.is_some() || world.spreading.is_some() || !world.stands.is_empty()
-    {
+    let stopped_nowhere = world.stands.is_empty() && world.tunnelled.is_empty();
+    if placed || world.switching.is_some() || world.spreading.is_some() || !stopped_nowhere {
         return;
     }
     let (label, destination) = (flow.label(), flow.destination.ip());

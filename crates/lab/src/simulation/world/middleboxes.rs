@@ -15,11 +15,37 @@ use super::stand::Stand;
 use crate::flow::{Body, Content, DATAGRAM_HEADER, End, Flow, ip_header_len};
 use crate::middlebox::{Conversation, Passing, Work};
 
+/// What a flow that is to be led on has just left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behind {
+    Nothing,
+    Stand(usize),
+    Tunnel,
+}
+
+fn at_stand(stand: usize, forward: bool) -> End {
+    End::Middlebox {
+        stand: stand as u32,
+        forward,
+    }
+}
+
 impl World {
-    /// Leads a new flow along `path` to where it ends or meets middleboxes; those of stand `behind` it just left.
-    pub(super) fn lay(&mut self, flow: &mut Flow, path: &[ChannelId], behind: Option<usize>) {
+    /// Leads a new flow along `path` to where it ends, or meets middleboxes or a tunnel; those that it is `behind` it just left.
+    pub(super) fn lay(&mut self, flow: &mut Flow, path: &[ChannelId], behind: Behind) {
         let (mut legs, mut met) = (path.len(), None);
+        let left_tunnel = behind == Behind::Tunnel;
+        let behind = match behind {
+            Behind::Stand(stand) => Some(stand),
+            _ => None,
+        };
         'path: for (index, &channel) in path.iter().enumerate() {
+            if let Some(&entry) = self.tunnelled.get(&channel)
+                && !(index == 0 && left_tunnel)
+            {
+                (legs, met) = (index, Some(entry));
+                break 'path;
+            }
             let Some((from, to)) = self.net.network.topology().ends(channel) else {
                 break;
             };
@@ -32,21 +58,19 @@ impl World {
                 if let Some(stand) = stand.filter(|_| !left) {
                     let link = self.stands[stand].link;
                     let forward = self.net.channels[link].0 == channel;
-                    (legs, met) = (crossed, Some((stand, forward)));
+                    (legs, met) = (crossed, Some(at_stand(stand, forward)));
                     break 'path;
                 }
             }
         }
         if met.is_none() {
-            met = self.stand_of_address(flow.destination.ip(), behind);
+            let found = self.stand_of_address(flow.destination.ip(), behind);
+            met = found.map(|(stand, forward)| at_stand(stand, forward));
         }
         flow.route = self.net.network.route_over(&path[..legs]);
         flow.here = legs == 0;
         flow.rest = path[legs..].to_vec();
-        flow.receiver = met.map(|(stand, forward)| End::Middlebox {
-            stand: stand as u32,
-            forward,
-        });
+        flow.receiver = met;
     }
 
     /// The stand that an address belongs to, and the direction of what is sent to it.
@@ -209,11 +233,7 @@ impl World {
                 .map_or(0, |route| self.net.network.topology().path(route).count());
             flow.crossed += leg as u16;
             let same = (came.source, came.destination) == passing.ends()
-                && came.receiver
-                    == Some(End::Middlebox {
-                        stand: stand as u32,
-                        forward: passing.forward,
-                    });
+                && came.receiver == Some(at_stand(stand, passing.forward));
             rest = same.then(|| came.rest.clone());
         }
         flow.receiver_node = self.net.receiver_node(passing.destination.ip());
@@ -222,7 +242,7 @@ impl World {
             None => self.path(node, &flow),
         };
         if let Some(path) = path {
-            self.lay(&mut flow, &path, Some(stand));
+            self.lay(&mut flow, &path, Behind::Stand(stand));
         }
         self.net.captures.flows.push(flow);
         (self.net.captures.flows.len() - 1) as u32

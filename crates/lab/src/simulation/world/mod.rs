@@ -10,6 +10,7 @@ mod prefetching;
 mod reports;
 mod stand;
 mod switching;
+mod tunnels;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +27,7 @@ use crate::build::{Built, build, changes};
 use crate::capture::{CaptureMode, Captures};
 use crate::control::Choosers;
 use crate::endpoint::Endpoint;
-use crate::flow::Body;
+use crate::flow::{Body, End};
 use crate::middlebox::MiddleboxReport;
 use crate::plan::{Action, Attachment, Plan, Routing, Stacks};
 use crate::qlog::Qlogs;
@@ -39,6 +40,7 @@ use prefetching::Expecting;
 use stand::Stand;
 pub use switching::SwitchTotals;
 use switching::Switching;
+pub use tunnels::{beyond_tunnel, leave_tunnel, open_tunnel};
 
 /// Whose timer fired.
 #[derive(Clone, Copy)]
@@ -46,6 +48,11 @@ pub(super) enum Owner {
     Start(usize),
     Endpoint(usize),
     Datagrams(usize),
+    /// One direction of a tunnel.
+    Tunnel {
+        tunnel: usize,
+        to_server: bool,
+    },
     Event(usize),
     Middlebox(usize),
     Extra(usize),
@@ -63,6 +70,8 @@ pub(super) struct World {
     /// Whose timer each is.
     timers: Vec<Owner>,
     stands: Vec<Stand>,
+    /// The channels of links whose packets go through tunnels.
+    tunnelled: BTreeMap<ChannelId, End>,
     spreading: Option<Spreading>,
     /// The switches that forward by tables, where there are any.
     switching: Option<Box<Switching>>,
@@ -129,6 +138,7 @@ impl World {
             qlogs: Qlogs::default(),
             timers: Vec::new(),
             stands,
+            tunnelled: BTreeMap::new(),
             switching,
             reports: BTreeMap::new(),
             answers: BTreeMap::new(),

@@ -13,6 +13,9 @@ use crate::capture::Captures;
 use crate::endpoint::Endpoint;
 use crate::flow::{Body, End, Flow, Quoted};
 
+/// That of Ethernet (RFC 894), where a link says none.
+const USUAL_MTU: u32 = 1500;
+
 pub(in crate::simulation) struct Net {
     pub(super) network: Network<Body>,
     /// By link: forward, backward.
@@ -21,6 +24,11 @@ pub(in crate::simulation) struct Net {
 }
 
 impl Net {
+    /// The channels of a link, forward and backward.
+    pub fn pair(&self, link: usize) -> (ChannelId, ChannelId) {
+        self.channels[link]
+    }
+
     /// Simulated time in nanoseconds.
     #[inline(always)]
     pub fn now(&self) -> Nanos {
@@ -58,10 +66,31 @@ impl Net {
         self.network.sources(NodeId(node as u32), to)
     }
 
+    /// The longest packet that every link on a flow's way takes.
+    pub fn mtu_of(&self, flow: u32) -> u32 {
+        let flow = self.flow(flow);
+        let route = flow.route.or(flow.queued_route);
+        let path = route
+            .into_iter()
+            .flat_map(|route| self.topology().path(route));
+        let configs = path.filter_map(|channel| self.network.config(channel).ok());
+        let mtus = configs.filter_map(|config| config.mtu);
+        mtus.min().unwrap_or(USUAL_MTU).min(USUAL_MTU)
+    }
+
+    /// The channels from a node's address to another one.
+    pub fn way(
+        &mut self,
+        node: usize,
+        from: IpAddr,
+        to: IpAddr,
+    ) -> Result<Vec<ChannelId>, RouteError> {
+        self.network.way(NodeId(node as u32), from, to)
+    }
+
     /// Whether a node reaches an address from one of its own.
     pub fn leads(&mut self, node: usize, from: IpAddr, to: IpAddr) -> Result<(), RouteError> {
-        let way = self.network.way(NodeId(node as u32), from, to);
-        way.map(|_| ())
+        self.way(node, from, to).map(|_| ())
     }
 
     #[inline(always)]

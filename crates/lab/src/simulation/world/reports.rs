@@ -7,6 +7,7 @@ use polypath_trace::frame::too_big_quote;
 use polypath_transport::Purpose;
 
 use super::World;
+use super::middleboxes::Behind;
 use crate::flow::{Body, Content, End, Flow, Quoted, ip_header_len};
 
 /// ICMP's header, version 4 or 6.
@@ -28,12 +29,25 @@ impl World {
             return;
         };
         let settings = &self.plan.links[link];
+        let side = if self.net.channels[link].0 == channel {
+            &settings.forward
+        } else {
+            &settings.backward
+        };
+        let mtu = side.mtu.unwrap_or(u32::MAX);
+        self.refuse(channel, link, mtu, packet);
+    }
+
+    /// As [`Self::on_refused`], where the channel takes packets of `mtu` bytes now.
+    #[cold]
+    pub fn refuse(&mut self, channel: ChannelId, link: usize, mtu: u32, packet: Packet<Body>) {
+        let settings = &self.plan.links[link];
         let (from, side) = if self.net.channels[link].0 == channel {
             (settings.a, &settings.forward)
         } else {
             (settings.b, &settings.backward)
         };
-        let (node, mtu) = (from.node, side.mtu.unwrap_or(u32::MAX));
+        let node = from.node;
         let answers = side.icmp
             && self.plan.nodes[node].routes()
             && self.switching.is_none()
@@ -121,7 +135,15 @@ impl World {
             receiver_node: self.net.receiver_node(destination),
             ..Flow::new((any, 0).into(), (destination, 0).into())
         };
-        let path = self.path(NodeId(node as u32), &flow)?;
+        let path = match self.path(NodeId(node as u32), &flow) {
+            Some(path) => path,
+            None => {
+                // A host that forwards sends by the interface of the source; the one that it takes by itself leads there (Linux: icmp_route_lookup).
+                let sources = self.net.sources(node, destination);
+                flow.source.set_ip(*sources.first()?);
+                self.path(NodeId(node as u32), &flow)?
+            }
+        };
         let pairs = self.net.channels.iter().zip(&self.plan.links);
         let leaves = path.first().and_then(|&first| {
             pairs.clone().find_map(|(pair, link)| match first {
@@ -145,7 +167,7 @@ impl World {
                     forward: !forward,
                 });
             }
-            None => self.lay(&mut flow, &path, None),
+            None => self.lay(&mut flow, &path, Behind::Nothing),
         }
         Some(flow)
     }

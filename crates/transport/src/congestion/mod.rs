@@ -5,6 +5,7 @@
 
 mod balia;
 mod bbr;
+mod bbr3;
 mod cdg;
 mod coupled;
 mod cubic;
@@ -30,7 +31,7 @@ use polypath_settings::{Entry, Registry};
 use crate::Nanos;
 use crate::path::{CaState, Member, Path};
 
-pub use crate::path::{Interval, RateSample};
+pub use crate::path::{Interval, LostPacket, RateSample};
 
 /// What an acknowledgement brought.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +113,14 @@ pub trait CongestionControl: Send {
     /// Seeds what the controller draws at random.
     fn seed(&mut self, _seed: u64) {}
 
+    /// Whether it is told of each packet that is lost. Only a controller that sets a rate can be.
+    fn weighs_losses(&self) -> bool {
+        false
+    }
+
+    /// A packet is lost, as the acknowledgement shows whose `sample` goes to `control` next.
+    fn on_lost(&mut self, _path: &mut Member, _lost: &LostPacket, _sample: &RateSample) {}
+
     /// Sets rate and window after an ACK. True: what is in flight says nothing of what the path carries, as if the application had had
     /// nothing more to send.
     fn control(&mut self, _path: &mut Member, _ack: &Ack, _sample: &RateSample) -> bool {
@@ -191,5 +200,6 @@ pub static REGISTRY: Registry<dyn CongestionControl> = Registry::new(
         Entry::of::<dctcp::DctcpConfig>(),
         Entry::of::<prague::PragueConfig>(),
         Entry::of::<bbr::Bbr>(),
+        Entry::of::<bbr3::Bbr3>(),
     ],
 );

@@ -261,7 +261,7 @@ impl Socket {
         if congestion.draws() {
             congestion.seed(iss.into());
         }
-        let paced = (congestion.paces()).then(|| Box::new(Paced::new(congestion.low_latency())));
+        let paced = (congestion.paces()).then(|| Box::new(Paced::new(&*congestion)));
         let echoes_each = congestion.needs_ecn();
         let low_latency = congestion.low_latency();
         let upstream = config.multipath && config.profile.buffers_by_subflow();

@@ -5,22 +5,29 @@ use super::Socket;
 use super::context::{Context, Options};
 use super::recovery::Delivery;
 use super::sender::Sent;
-use crate::congestion::Ack;
-use crate::path::{Acknowledged, DeliveryRate, Member, Pacer, Path};
+use crate::congestion::{Ack, CongestionControl};
+use crate::path::{Acknowledged, DeliveryRate, LostPacket, Member, Pacer, Path};
 use crate::{NEVER, Nanos};
+
+/// One waits below TCP, one is cut into segments, one is put together at the receiver (draft-ietf-ccwg-bbr section 5.5.8.1).
+const HELD_BURSTS: u32 = 3;
 
 /// Delivery rate and pacing of one socket.
 #[derive(Debug, Default)]
 pub(super) struct Paced {
     rate: DeliveryRate,
     pacer: Pacer,
+    /// The controller wants to know each packet that is lost.
+    weighs_losses: bool,
+    /// Some may be, and were not looked for.
+    unweighed: bool,
 }
 
 impl Paced {
-    /// `short`: in short bursts.
-    pub fn new(short: bool) -> Self {
+    pub fn new(congestion: &dyn CongestionControl) -> Self {
         Self {
-            pacer: Pacer::new(short),
+            pacer: Pacer::new(congestion.low_latency()),
+            weighs_losses: congestion.weighs_losses(),
             ..Self::default()
         }
     }
@@ -50,9 +57,12 @@ impl Socket {
 
     #[inline(always)]
     pub(super) fn note_sent(&mut self, now: Nanos, sent: &Sent) {
+        let in_flight = self.in_flight();
         if let Some(paced) = &mut self.paced {
             let alone = self.sent.is_empty();
-            (paced.rate).on_sent(sent.seq, now, sent.retransmitted(), alone);
+            let again = sent.retransmitted();
+            let in_flight = in_flight + u32::from(!again);
+            (paced.rate).on_sent(sent.seq, now, again, alone, in_flight);
             paced.pacer.on_sent(now, sent.len);
         }
     }
@@ -66,7 +76,11 @@ impl Socket {
 
     pub(super) fn note_lost(&mut self, packets: u32) {
         if let Some(paced) = &mut self.paced {
-            paced.rate.on_lost(packets);
+            if paced.weighs_losses {
+                paced.unweighed = true;
+            } else {
+                paced.rate.on_lost(packets);
+            }
         }
     }
 
@@ -80,16 +94,28 @@ impl Socket {
     ) {
         self.publish(path);
         let in_flight = self.in_flight();
+        let any = delivery.newly_lost > 0 || delivery.retransmission_lost;
+        let losses = find_lost(self, any);
         let Some(paced) = &mut self.paced else { return };
+        let counted = if paced.weighs_losses {
+            0
+        } else {
+            delivery.newly_lost
+        };
         let sample = paced.rate.sample(Acknowledged {
             now: ack.now,
             packets: delivery.packets,
-            newly_lost: delivery.newly_lost,
+            newly_lost: counted,
             una: self.una,
             small: self.una - before < u64::from(path.mss),
             min_rtt: self.rtt.min(),
             departure: paced.pacer.departure(ack.now),
+            selective: self.negotiated.sack,
+            held_bursts: HELD_BURSTS,
         });
+        for lost in &losses {
+            self.congestion.on_lost(path, lost, &sample);
+        }
         if (self.congestion).control(path, ack, &sample) {
             paced.rate.limit_by_application(in_flight);
         }
@@ -130,4 +156,17 @@ impl Socket {
             path.paced = false;
         }
     }
+}
+
+/// The packets that are newly lost, where the controller wants to know each.
+fn find_lost(socket: &mut Socket, any: bool) -> Vec<LostPacket> {
+    let paced = socket.paced.as_mut().filter(|paced| paced.weighs_losses);
+    let Some(paced) = paced.filter(|paced| any || paced.unweighed) else {
+        return Vec::new();
+    };
+    paced.unweighed = false;
+    for sent in socket.sent.iter().filter(|sent| sent.awaits_repair()) {
+        paced.rate.on_packet_lost(sent.seq);
+    }
+    paced.rate.take_losses()
 }

@@ -7,7 +7,7 @@
 //! | `delay` | controllers that look at the RTT, on a path with a rate and a queue |
 //! | `westwood`, `htcp`, `illinois`, `cdg`, `dctcp`, `prague` | these, with figures worked out from the kernel's files |
 //! | `abe` | what a mark leaves, against a loss (RFC 8511) |
-//! | `bbr` | BBR, which needs endpoints and a link: its states, its queue, its rate |
+//! | `bbr`, `bbr3` | BBR, which needs endpoints and a link: its states, its queue, its rate |
 //!
 //! The tables are snapshots: a change of behaviour shows as a difference to be reviewed.
 
@@ -17,6 +17,7 @@ mod common;
 
 mod abe;
 mod bbr;
+mod bbr3;
 mod cdg;
 mod dctcp;
 mod delay;

@@ -194,7 +194,7 @@ pub(in crate::tcp) struct Delivery {
     /// The timestamp that the segment echoes; 0: none.
     echo: u32,
     pub newly_lost: u32,
-    retransmission_lost: bool,
+    pub retransmission_lost: bool,
     /// The timer must be set anew.
     rearm: bool,
 }

@@ -7,6 +7,7 @@ mod balia;
 mod bbr;
 mod bbr3;
 mod cdg;
+mod copa;
 mod coupled;
 mod cubic;
 mod dctcp;
@@ -25,6 +26,7 @@ mod semicoupled;
 mod vegas;
 mod westwood;
 mod wvegas;
+mod xmp;
 
 use polypath_settings::{Entry, Registry};
 
@@ -103,6 +105,11 @@ pub trait CongestionControl: Send {
     /// TCP that is accurate feedback (RFC 9768), and a peer that does not agree gets Reno (Linux `TCP_CONG_NEEDS_ACCECN`).
     fn low_latency(&self) -> bool {
         false
+    }
+
+    /// Whether bursts last a quarter of a millisecond at most where it sets a rate: what it goes by are delays shorter than a usual burst.
+    fn paces_shortly(&self) -> bool {
+        self.low_latency()
     }
 
     /// Whether it draws anything at random, and is seeded.
@@ -201,5 +208,7 @@ pub static REGISTRY: Registry<dyn CongestionControl> = Registry::new(
         Entry::of::<prague::PragueConfig>(),
         Entry::of::<bbr::Bbr>(),
         Entry::of::<bbr3::Bbr3>(),
+        Entry::of::<copa::CopaConfig>(),
+        Entry::of::<xmp::XmpConfig>(),
     ],
 );

@@ -88,7 +88,7 @@ impl Window {
     pub fn new(congestion: Box<dyn CongestionControl>) -> Self {
         Self {
             paces: congestion.paces(),
-            pacer: Pacer::new(congestion.low_latency()),
+            pacer: Pacer::new(congestion.paces_shortly()),
             congestion,
             rate: DeliveryRate::default(),
             recovery_since: None,
@@ -110,7 +110,7 @@ impl Window {
     pub fn restart(&mut self, congestion: Box<dyn CongestionControl>, now: Nanos) {
         self.set_congestion(congestion);
         self.rate = DeliveryRate::default();
-        self.pacer = Pacer::new(self.congestion.low_latency());
+        self.pacer = Pacer::new(self.congestion.paces_shortly());
         self.recovery_since = Some(now);
     }
 

@@ -26,7 +26,7 @@ pub(super) struct Paced {
 impl Paced {
     pub fn new(congestion: &dyn CongestionControl) -> Self {
         Self {
-            pacer: Pacer::new(congestion.low_latency()),
+            pacer: Pacer::new(congestion.paces_shortly()),
             weighs_losses: congestion.weighs_losses(),
             ..Self::default()
         }

@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).parent
 TEXT = FOLDER / "page.md"
 CAUSES = FOLDER / "causes.toml"
+WHY = FOLDER / "why.md"
 KEPT = ROOT / "target" / "fairness"
 #: Jain's index of two flows of one controller, on average, from which on they share evenly: 62 to 38.
 EVEN = 0.945
@@ -118,6 +119,7 @@ def page(found: Sequence[Row]) -> str:
         "{runs}": f"{len(found):,}",
         "{seeds}": str(seeds),
         "{least}": used(found),
+        "{why}": WHY.read_text(encoding="utf-8").strip(),
         "{beside}": "\n".join(beside(found)),
         "{same}": "\n".join(same(found)),
     }

@@ -275,6 +275,32 @@ fn bbr_draws_from_the_seed_of_its_host() {
     assert!((2..6).any(|seed| rates(seed) != first));
 }
 
+/// BBR version 3 and Copa over QUIC: all of the bandwidth, a short queue, and nothing lost where the queue is long.
+#[test]
+fn bbr3_and_copa_keep_the_queue_short() {
+    for congestion in ["bbr3", "copa"] {
+        let config = Config {
+            congestion: congestion.into(),
+            ..quic()
+        };
+        let mut pair = Pair::new(&config, &config, vec![link(10 * MBPS, 20 * MS)], 1);
+        pair.establish();
+        let now = pair.now;
+        pair.client.write(50_000_000, now);
+        pair.run_until(now + 6 * SECOND, |_| false);
+        let before = pair.client.paths()[0].acked;
+        let mut longest = 0;
+        for step in 1..=800 {
+            pair.run_until(now + 6 * SECOND + step * 5 * MS, |_| false);
+            longest = longest.max(pair.client.paths()[0].srtt);
+        }
+        let acked = pair.client.paths()[0].acked - before;
+        let rate = acked as f64 * 8.0 / 4.0 / 10e6;
+        assert!(rate > 0.85, "{congestion}: {rate}");
+        assert!(longest < 90 * MS, "{congestion}: {longest}");
+    }
+}
+
 #[test]
 fn the_rate_of_the_former_path_is_not_that_of_the_new_one() {
     let config = Config {

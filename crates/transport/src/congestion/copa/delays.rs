@@ -58,7 +58,8 @@ impl Delays {
 
     /// The standing RTT and the lowest, once there is one.
     pub fn now(&self) -> Option<(Nanos, Nanos)> {
-        Some((self.standing.get()?, self.least.get()?))
+        // A path without delay has one of a nanosecond, so that there is a rate.
+        Some((self.standing.get()?.max(1), self.least.get()?.max(1)))
     }
 
     /// Whether the queueing delay was below a tenth of its range lately.

@@ -212,6 +212,10 @@ impl CongestionControl for Copa {
     fn on_ack(&mut self, _path: &mut Member, _ack: &Ack) {}
 
     fn control(&mut self, path: &mut Member, ack: &Ack, sample: &RateSample) -> bool {
+        if self.window == 0.0 {
+            // A path of QUIC that is another one now.
+            self.window = path.cwnd.into();
+        }
         if let Some(rtt) = ack.rtt {
             self.delays.take(ack.now, rtt, path.srtt);
         }

@@ -324,6 +324,35 @@ fn the_rate_of_the_former_path_is_not_that_of_the_new_one() {
     assert!(rate(&pair) < 1_000_000, "{} bytes/s", rate(&pair));
 }
 
+/// RFC 9000 section 9.4: the new path's controller is a new one, whose window no handshake began.
+#[test]
+fn every_controller_goes_on_after_a_migration() {
+    for entry in polypath_transport::congestion::REGISTRY.describe() {
+        let config = Config {
+            congestion: entry.name.into(),
+            ..quic()
+        };
+        let links = vec![link(10 * MBPS, 20 * MS), link(10 * MBPS, 10 * MS)];
+        let mut pair = Pair::new(&config, &config, links, 1);
+        pair.establish();
+        pair.run_until(300 * MS, |_| false);
+        let now = pair.now;
+        assert!(pair.client.migrate_to(0, client_address(1), now));
+        // The first acknowledgements are of little, and no window held it back.
+        for _ in 0..4 {
+            let now = pair.now;
+            (pair.server_mut()).write(500, now);
+            pair.run_until(now + 100 * MS, |_| false);
+        }
+        let before = pair.server().paths()[0].acked;
+        let now = pair.now;
+        (pair.server_mut()).write(1_000_000, now);
+        pair.run_until(now + 5 * SECOND, |_| false);
+        let acked = pair.server().paths()[0].acked - before;
+        assert!(acked >= 1_000_000, "{}: {acked}", entry.name);
+    }
+}
+
 /// draft-khalili-mptcp-congestion-control-05 section 3.2: l_r is in bytes, those between the last two losses or since the last, whichever is
 /// more; RFC 9000 section 9.4.
 #[test]

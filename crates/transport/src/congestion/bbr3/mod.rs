@@ -136,7 +136,7 @@ impl Default for Bbr3 {
             undo: Undo::default(),
             aggregation: Aggregation::default(),
             pace: Pace::new(STARTUP_GAIN),
-            first_window: LEAST,
+            first_window: 0,
             flags: Flags::default(),
         }
     }
@@ -493,6 +493,10 @@ impl CongestionControl for Bbr3 {
 
     /// `UpdateOnACK` (section 5.2.3).
     fn control(&mut self, path: &mut Member, ack: &Ack, sample: &RateSample) -> bool {
+        if self.first_window == 0 {
+            // A path of QUIC that is another one now.
+            self.first_window = path.cwnd;
+        }
         self.rounds.take(sample);
         if self.rounds.started {
             self.cycle.count_round();

@@ -27,6 +27,9 @@ FROM_S, TO_S = 10, 40
 LATEST_START_MS = 1000
 SPREAD = 0.02
 _PACKET = 1500
+#: What a packet takes at the bottleneck. Hosts hold each back for up to that, at random, which ends phase effects
+#: (Floyd and Jacobson 1992).
+SERVICE_MS = _PACKET * 8 / RATE_MBPS / 1e3
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ def settings(case: Case) -> list[str]:
         f"link.shared.queue={packets(case)} packets",
         f"link.one.delay={longer[0]:.6f} ms",
         f"link.other.delay={longer[1]:.6f} ms",
+        f"link.one.jitter={SERVICE_MS} ms",
+        f"link.other.jitter={SERVICE_MS} ms",
         f"application.one.stack.congestion={case.one}",
         f"application.other.stack.congestion={case.other}",
         f"application.one.start={starts[0]:.3f} ms",

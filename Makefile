@@ -44,7 +44,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .PHONY: demo test build web wheel wheel-test sdist sdist-test kernel soak campaign quic-outages beside subflows sabotage hostile docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
-    kernel-tools web-tools packetdrill interop joins metamorphic tab twins mutants steady \
+    kernel-tools web-tools packetdrill interop joins metamorphic tab twins mutants steady fairness \
     lint-rust test-rust lint-python test-python test-speed test-tools assurance
 
 demo: build
@@ -251,6 +251,9 @@ twins: kernel
 metamorphic: SCENARIOS = 20000
 metamorphic: build
 	@$(BIN)/python -m assurance.metamorphic --count $(SCENARIOS) --first $(FIRST) --out docs/metamorphic.md
+
+fairness: build
+	@$(BIN)/python -m assurance.fairness --jobs $(or $(JOBS),1) --out docs/fairness.md --figure docs/figures/fairness.png
 
 TIMES ?= 20
 

@@ -16,7 +16,7 @@ LARGE = {
     "net/channel/line::Line": Size(17, 34),
     "net/network::Network": Size(14, 64),
     "packetdrill/interface::Interface": Size(33, 0),
-    "transport/congestion/bbr::Bbr": Size(25, 19),
+    "transport/congestion/bbr::Bbr": Size(22, 17),
     "transport/mptcp/connection::Connection": Size(20, 247),
     "transport/mptcp/send::DataSender": Size(26, 40),
     "transport/quic/connection::Connection": Size(15, 206),

@@ -82,7 +82,8 @@ impl Transfer {
         let number = self.next;
         self.next += 1;
         let alone = self.flight.is_empty();
-        self.rate.on_sent(number, self.now, false, alone);
+        let in_flight = self.flight.len() as u32 + 1;
+        self.rate.on_sent(number, self.now, false, alone, in_flight);
         self.pacer.on_sent(self.now, len);
         if probe {
             self.mtu.on_sent(number, number + 1, len, OPTIONS);
@@ -170,6 +171,8 @@ impl Transfer {
                 small: false,
                 min_rtt: self.rtt.min(),
                 departure: self.pacer.departure(self.now),
+                selective: true,
+                held_bursts: 1,
             });
             self.congestion
                 .control(&mut Member::new(&mut self.paths, 0), &ack, &sample);

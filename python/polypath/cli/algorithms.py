@@ -11,7 +11,7 @@ from rich.text import Text
 from polypath.cli import complete
 from polypath.cli.console import out, printable, table
 from polypath.cli.errors import InputError
-from polypath.engines.taken import engines
+from polypath.engines.taken import engines, transports
 from polypath.registry import KINDS, Entry, Kind, Parameter, entries
 from polypath.scenario import topologies  # noqa: F401, provides the entries of its kind
 
@@ -45,6 +45,9 @@ def _told(kind: Kind, entry: Entry) -> Text:
     taken = engines(kind, entry.name)
     if taken:
         told.append(f"\nengines: {', '.join(taken)}")
+    carried = transports(kind)
+    if carried:
+        told.append(f"; transports: {', '.join(carried)}")
     if entry.source:
         told.append("\n" + printable(entry.source), "dim")
     return told

@@ -1,4 +1,4 @@
-"""Which engines take an algorithm."""
+"""Which engines and transports take an algorithm."""
 
 from __future__ import annotations
 
@@ -16,9 +16,17 @@ _LINUX: Final[Mapping[Kind, Collection[str]]] = {
     "queue": shaping.QUEUES,
 }
 
+#: The transports with congestion control.
+_CONTROLLED: Final = ("tcp", "mptcp", "quic", "mpquic")
+
 
 def engines(kind: Kind, name: str) -> tuple[str, ...]:
     """Engines by name; nothing for a kind that is not asked for so."""
     if kind not in _LINUX:
         return ()
     return ("sim", "linux") if name in _LINUX[kind] else ("sim",)
+
+
+def transports(kind: Kind) -> tuple[str, ...]:
+    """Transports by name that have each congestion control; nothing for another kind."""
+    return _CONTROLLED if kind == "congestion" else ()

@@ -5,7 +5,9 @@
 
 mod balia;
 mod bbr;
+mod bbr3;
 mod cdg;
+mod copa;
 mod coupled;
 mod cubic;
 mod dctcp;
@@ -24,13 +26,14 @@ mod semicoupled;
 mod vegas;
 mod westwood;
 mod wvegas;
+mod xmp;
 
 use polypath_settings::{Entry, Registry};
 
 use crate::Nanos;
 use crate::path::{CaState, Member, Path};
 
-pub use crate::path::{Interval, RateSample};
+pub use crate::path::{Interval, LostPacket, RateSample};
 
 /// What an acknowledgement brought.
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +107,11 @@ pub trait CongestionControl: Send {
         false
     }
 
+    /// Whether bursts last a quarter of a millisecond at most where it sets a rate: what it goes by are delays shorter than a usual burst.
+    fn paces_shortly(&self) -> bool {
+        self.low_latency()
+    }
+
     /// Whether it draws anything at random, and is seeded.
     fn draws(&self) -> bool {
         self.paces()
@@ -111,6 +119,14 @@ pub trait CongestionControl: Send {
 
     /// Seeds what the controller draws at random.
     fn seed(&mut self, _seed: u64) {}
+
+    /// Whether it is told of each packet that is lost. Only a controller that sets a rate can be.
+    fn weighs_losses(&self) -> bool {
+        false
+    }
+
+    /// A packet is lost, as the acknowledgement shows whose `sample` goes to `control` next.
+    fn on_lost(&mut self, _path: &mut Member, _lost: &LostPacket, _sample: &RateSample) {}
 
     /// Sets rate and window after an ACK. True: what is in flight says nothing of what the path carries, as if the application had had
     /// nothing more to send.
@@ -191,5 +207,8 @@ pub static REGISTRY: Registry<dyn CongestionControl> = Registry::new(
         Entry::of::<dctcp::DctcpConfig>(),
         Entry::of::<prague::PragueConfig>(),
         Entry::of::<bbr::Bbr>(),
+        Entry::of::<bbr3::Bbr3>(),
+        Entry::of::<copa::CopaConfig>(),
+        Entry::of::<xmp::XmpConfig>(),
     ],
 );

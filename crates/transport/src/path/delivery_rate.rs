@@ -23,6 +23,23 @@ pub struct RateSample {
     pub maybe_delayed: bool,
     /// When the next packet may leave.
     pub departure: Nanos,
+    /// Several losses in a round trip can be told apart.
+    pub selective: bool,
+    /// Bursts that the two hosts hold while they work.
+    pub held_bursts: u32,
+}
+
+/// A packet that is taken for lost (draft-ietf-ccwg-bbr section 5.5.10.2).
+#[derive(Clone, Copy, Debug)]
+pub struct LostPacket {
+    /// Packets in flight when it had left.
+    pub in_flight: u32,
+    /// Packets lost since then, with itself.
+    pub lost: u64,
+    /// The application had nothing more to send.
+    pub app_limited: bool,
+    /// The one that was sent before it is lost as well.
+    pub adjoins: bool,
 }
 
 /// The stretch from the sending of a packet to its acknowledgement.
@@ -36,6 +53,9 @@ pub struct Interval {
     pub time: Nanos,
     /// The application had nothing more to send.
     pub app_limited: bool,
+    /// Packets in flight when that packet had left, and packets lost since.
+    pub in_flight: u32,
+    pub lost: u64,
 }
 
 /// The state of a packet's sending that its acknowledgement is measured by (section 3.2: P.*).
@@ -46,7 +66,11 @@ struct Stamp {
     first_sent_at: Nanos,
     delivered: u64,
     delivered_at: Nanos,
+    lost: u64,
+    in_flight: u32,
     app_limited: bool,
+    /// It is known to be lost.
+    told: bool,
 }
 
 /// What a sample needs to know of its sender.
@@ -63,6 +87,8 @@ pub struct Acknowledged {
     pub min_rtt: Nanos,
     /// When the next packet may leave.
     pub departure: Nanos,
+    pub selective: bool,
+    pub held_bursts: u32,
 }
 
 /// Delivery rate of one path. Packets are known by ascending numbers, those of their first bytes or their own.
@@ -79,11 +105,13 @@ pub struct DeliveryRate {
     /// Of the ACK at hand: packets in flight before it and the newest packet that it delivers, with its end.
     in_flight_before: u32,
     newest: Option<(Stamp, u64)>,
+    /// Packets that were found to be lost one by one, and not yet asked for.
+    losses: Vec<LostPacket>,
 }
 
 impl DeliveryRate {
-    /// Section 3.3: a packet leaves, `again` or for the first time. `alone`: nothing else is in flight.
-    pub fn on_sent(&mut self, number: u64, now: Nanos, again: bool, alone: bool) {
+    /// Section 3.3: a packet leaves, `again` or for the first time, and makes `in_flight`. `alone`: nothing else is outstanding.
+    pub fn on_sent(&mut self, number: u64, now: Nanos, again: bool, alone: bool, in_flight: u32) {
         if alone {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -94,7 +122,10 @@ impl DeliveryRate {
             first_sent_at: self.first_sent_at,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
+            lost: self.lost,
+            in_flight,
             app_limited: self.limited_by_application(),
+            told: false,
         };
         if !again {
             self.stamps.push_back(stamp);
@@ -145,6 +176,29 @@ impl DeliveryRate {
         self.lost += u64::from(packets);
     }
 
+    /// One packet is lost, which counts once each time that it was sent.
+    pub fn on_packet_lost(&mut self, number: u64) {
+        let Some(index) = self.covering(number) else {
+            return;
+        };
+        if std::mem::replace(&mut self.stamps[index].told, true) {
+            return;
+        }
+        self.lost += 1;
+        let stamp = self.stamps[index];
+        self.losses.push(LostPacket {
+            in_flight: stamp.in_flight,
+            lost: self.lost - stamp.lost,
+            app_limited: stamp.app_limited,
+            adjoins: index > 0 && self.stamps[index - 1].told,
+        });
+    }
+
+    /// Those found since this was last asked.
+    pub fn take_losses(&mut self) -> Vec<LostPacket> {
+        std::mem::take(&mut self.losses)
+    }
+
     /// The rate sample of an ACK (section 3.5).
     pub fn sample(&mut self, ack: Acknowledged) -> RateSample {
         let now = ack.now;
@@ -170,6 +224,8 @@ impl DeliveryRate {
                 prior_delivered: stamp.delivered,
                 time,
                 app_limited: stamp.app_limited,
+                in_flight: stamp.in_flight,
+                lost: self.lost - stamp.lost,
             })
         });
         RateSample {
@@ -183,6 +239,8 @@ impl DeliveryRate {
                 && ack.small
                 && interval.is_some_and(|interval| interval.packets == 1),
             departure: ack.departure,
+            selective: ack.selective,
+            held_bursts: ack.held_bursts,
         }
     }
 

@@ -6,7 +6,7 @@ mod mtu;
 mod pacer;
 pub mod rtt;
 
-pub use delivery_rate::{Acknowledged, DeliveryRate, Interval, RateSample};
+pub use delivery_rate::{Acknowledged, DeliveryRate, Interval, LostPacket, RateSample};
 pub use member::Member;
 pub use mtu::MtuDiscovery;
 pub use pacer::Pacer;

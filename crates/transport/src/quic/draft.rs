@@ -196,7 +196,10 @@ impl Connection {
             if alone {
                 member.restart(&mut shown, now, self.parameters.peer_delay());
             }
-            member.window_mut().measure_sent(number, now, alone);
+            let in_flight = shown.in_flight + 1;
+            member
+                .window_mut()
+                .measure_sent(number, now, alone, in_flight);
         }
         let sent = Sent {
             number,

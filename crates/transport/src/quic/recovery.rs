@@ -264,6 +264,9 @@ impl Connection {
                 self.paths[path].datagram_size_mut().on_lost(number);
             } else if packet.in_flight && !elsewhere {
                 found.packets += 1;
+                if level == Level::OneRtt {
+                    self.paths[path].window_mut().measure_lost(number);
+                }
                 newest = newest.max(Some(packet.at));
             }
             self.requeue(level, path, packet.carried);

@@ -88,7 +88,7 @@ impl Window {
     pub fn new(congestion: Box<dyn CongestionControl>) -> Self {
         Self {
             paces: congestion.paces(),
-            pacer: Pacer::new(congestion.low_latency()),
+            pacer: Pacer::new(congestion.paces_shortly()),
             congestion,
             rate: DeliveryRate::default(),
             recovery_since: None,
@@ -110,7 +110,7 @@ impl Window {
     pub fn restart(&mut self, congestion: Box<dyn CongestionControl>, now: Nanos) {
         self.set_congestion(congestion);
         self.rate = DeliveryRate::default();
-        self.pacer = Pacer::new(self.congestion.low_latency());
+        self.pacer = Pacer::new(self.congestion.paces_shortly());
         self.recovery_since = Some(now);
     }
 
@@ -168,9 +168,16 @@ impl Window {
     }
 
     /// Before a packet leaves, which is `alone` in flight.
-    pub fn measure_sent(&mut self, number: u64, now: Nanos, alone: bool) {
+    pub fn measure_sent(&mut self, number: u64, now: Nanos, alone: bool, in_flight: u32) {
         if self.paces {
-            self.rate.on_sent(number, now, false, alone);
+            self.rate.on_sent(number, now, false, alone, in_flight);
+        }
+    }
+
+    /// A packet is lost that was measured.
+    pub fn measure_lost(&mut self, number: u64) {
+        if self.paces && self.congestion.weighs_losses() {
+            self.rate.on_packet_lost(number);
         }
     }
 
@@ -183,7 +190,9 @@ impl Window {
 
     /// Packets were lost that no acknowledgement told of.
     pub fn on_lost(&mut self, packets: u32) {
-        self.rate.on_lost(packets);
+        if !self.congestion.weighs_losses() {
+            self.rate.on_lost(packets);
+        }
     }
 
     /// The rate for packets from now on.
@@ -248,15 +257,21 @@ impl Window {
         }
         // Everything that arrived (Linux `rs->acked_sacked`), unless the window has to stay the least one (RFC 9002 section 7.6.2).
         report.packets = if lost.persistent { 0 } else { sum.delivered };
+        let weighs = self.congestion.weighs_losses();
         let sample = self.rate.sample(Acknowledged {
             now: news.now,
             packets: sum.delivered,
-            newly_lost: lost.packets,
+            newly_lost: if weighs { 0 } else { lost.packets },
             una: report.una,
             small: sum.small,
             min_rtt: rtt.min(),
             departure: self.pacer.departure(news.now),
+            selective: true,
+            held_bursts: 1,
         });
+        for lost in self.rate.take_losses() {
+            self.congestion.on_lost(shown, &lost, &sample);
+        }
         if self.congestion.control(shown, &report, &sample) {
             self.rate.limit_by_application(shown.in_flight);
         }

@@ -3,14 +3,56 @@
 use super::flight::{Flight, Sent};
 use super::window_usage::WindowUsage;
 use crate::congestion::{self, Ack, CongestionControl};
-use crate::path::{Acknowledged, DeliveryRate, INFINITE_SSTHRESH, Member, Pacer, Path};
+use crate::path::{
+    Acknowledged, DeliveryRate, INFINITE_SSTHRESH, LostPacket, Member, Pacer, Path,
+};
 use crate::{NEVER, Nanos};
+
+/// One waits below TCP, one is cut into segments, one is put together at the receiver (draft-ietf-ccwg-bbr section 5.5.8.1).
+const HELD_BURSTS: u32 = 3;
 
 /// Delivery rate and pacing of one socket.
 #[derive(Debug, Default)]
 struct Paced {
     rate: DeliveryRate,
     pacer: Pacer,
+    /// The algorithm wants to know each packet that is lost.
+    weighs_losses: bool,
+    /// Some may be, and were not looked for.
+    unweighed: bool,
+}
+
+impl Paced {
+    fn new(algorithm: &dyn CongestionControl) -> Self {
+        Self {
+            pacer: Pacer::new(algorithm.paces_shortly()),
+            weighs_losses: algorithm.weighs_losses(),
+            ..Self::default()
+        }
+    }
+
+    /// The packets that are newly lost, if the algorithm wants to know each; `any`: the acknowledgement at hand showed some.
+    fn find_lost(&mut self, flight: &Flight, any: bool) -> Vec<LostPacket> {
+        if !self.weighs_losses || !(any || std::mem::take(&mut self.unweighed)) {
+            return Vec::new();
+        }
+        self.unweighed = false;
+        for sent in flight.segments().iter().filter(|sent| sent.awaits_repair()) {
+            self.rate.on_packet_lost(sent.seq);
+        }
+        self.rate.take_losses()
+    }
+}
+
+/// What an acknowledgement told of the packets before it.
+pub(super) struct Told {
+    /// What was acknowledged before.
+    pub before: u64,
+    pub newly_lost: u32,
+    pub retransmission_lost: bool,
+    /// It could tell of several losses in a round trip.
+    pub selective: bool,
+    pub min_rtt: Nanos,
 }
 
 /// An algorithm, and what it needs to be told.
@@ -23,12 +65,7 @@ pub(crate) struct Controller {
 
 impl Controller {
     pub fn new(algorithm: Box<dyn CongestionControl>) -> Self {
-        let paced = algorithm.paces().then(|| {
-            Box::new(Paced {
-                pacer: Pacer::new(algorithm.low_latency()),
-                ..Paced::default()
-            })
-        });
+        let paced = (algorithm.paces()).then(|| Box::new(Paced::new(&*algorithm)));
         Self {
             algorithm,
             paced,
@@ -76,7 +113,9 @@ impl Controller {
     #[inline(always)]
     pub fn note_sent(&mut self, now: Nanos, sent: &Sent, flight: &Flight) {
         if let Some(paced) = &mut self.paced {
-            (paced.rate).on_sent(sent.seq, now, sent.retransmitted(), flight.is_empty());
+            let again = sent.retransmitted();
+            let in_flight = flight.in_flight() + u32::from(!again);
+            (paced.rate).on_sent(sent.seq, now, again, flight.is_empty(), in_flight);
             paced.pacer.on_sent(now, sent.len);
         }
     }
@@ -106,29 +145,33 @@ impl Controller {
 
     pub fn note_lost(&mut self, packets: u32) {
         if let Some(paced) = &mut self.paced {
-            paced.rate.on_lost(packets);
+            if paced.weighs_losses {
+                paced.unweighed = true;
+            } else {
+                paced.rate.on_lost(packets);
+            }
         }
     }
 
-    /// Lets the algorithm set window and rate after an acknowledgement that moved on from `before`. `newly_lost` packets were found to be lost
-    /// with it. `min_rtt` is the least round trip.
-    pub fn set_rate(
-        &mut self,
-        path: &mut Member,
-        flight: &Flight,
-        ack: &Ack,
-        (before, newly_lost, min_rtt): (u64, u32, Nanos),
-    ) {
+    /// Lets the algorithm set window and rate after an acknowledgement.
+    pub(super) fn set_rate(&mut self, path: &mut Member, flight: &Flight, ack: &Ack, told: &Told) {
         let Some(paced) = &mut self.paced else { return };
+        let any = told.newly_lost > 0 || told.retransmission_lost;
+        let losses = paced.find_lost(flight, any);
         let sample = paced.rate.sample(Acknowledged {
             now: ack.now,
             packets: ack.packets,
-            newly_lost,
+            newly_lost: if paced.weighs_losses { 0 } else { told.newly_lost },
             una: flight.una(),
-            small: flight.una() - before < u64::from(path.mss),
-            min_rtt,
+            small: flight.una() - told.before < u64::from(path.mss),
+            min_rtt: told.min_rtt,
             departure: paced.pacer.departure(ack.now),
+            selective: told.selective,
+            held_bursts: HELD_BURSTS,
         });
+        for lost in &losses {
+            self.algorithm.on_lost(path, lost, &sample);
+        }
         if self.algorithm.control(path, ack, &sample) {
             paced.rate.limit_by_application(flight.in_flight());
         }

@@ -21,60 +21,75 @@ const PROBE_RTT: f64 = 3.0;
 const MODES: [&str; 4] = ["Startup", "Drain", "ProbeBW", "ProbeRTT"];
 
 /// What the sender has at one moment.
-struct Glimpse {
-    mode: f64,
+pub struct Glimpse {
+    pub mode: f64,
     /// Packets a second.
-    bandwidth: f64,
-    pacing_gain: f64,
-    cwnd: u32,
-    in_flight: u32,
+    pub bandwidth: f64,
+    pub pacing_gain: f64,
+    pub cwnd: u32,
+    pub in_flight: u32,
     /// Bytes a second.
-    pacing_rate: u64,
-    srtt: Nanos,
-    acked: u64,
+    pub pacing_rate: u64,
+    pub srtt: Nanos,
+    pub acked: u64,
+    pub variables: Vec<(&'static str, f64)>,
 }
 
-struct Lab(Pair);
+impl Glimpse {
+    pub fn variable(&self, name: &str) -> f64 {
+        let found = self.variables.iter().find(|(known, _)| *known == name);
+        found.map_or(0.0, |&(_, value)| value)
+    }
+}
+
+pub struct Lab(pub Pair);
 
 impl Lab {
-    fn new(congestion: &str, queue: Nanos) -> Self {
-        let config = Config {
-            congestion: congestion.into(),
-            ..tcp()
-        };
-        let link = Link::limited(DELAY, RATE, queue);
-        Self(Pair::with(&config, &config, vec![link], 1, 7))
+    pub fn new(congestion: &str, queue: Nanos) -> Self {
+        Self::of(
+            &Config {
+                congestion: congestion.into(),
+                ..tcp()
+            },
+            queue,
+        )
     }
 
-    fn bulk(congestion: &str, queue: Nanos) -> Self {
+    pub fn of(config: &Config, queue: Nanos) -> Self {
+        let link = Link::limited(DELAY, RATE, queue);
+        Self(Pair::with(config, config, vec![link], 1, 7))
+    }
+
+    pub fn bulk(congestion: &str, queue: Nanos) -> Self {
         let mut lab = Self::new(congestion, queue);
         lab.0.write(Side::Client, 1 << 40);
         lab
     }
 
-    fn at(&mut self, time: Nanos) -> Glimpse {
+    pub fn at(&mut self, time: Nanos) -> Glimpse {
         self.0.run_until(time);
         let connection = self.0.client.connection();
         let path = &connection.paths()[0];
         let variables = connection.subflows()[0].socket().observe();
-        let variable = |name: &str| {
-            let found = variables.iter().find(|(known, _)| *known == name);
-            found.map_or(0.0, |&(_, value)| value)
-        };
-        Glimpse {
-            mode: variable("mode"),
-            bandwidth: variable("bandwidth_packets_s"),
-            pacing_gain: variable("pacing_gain"),
+        let mut glimpse = Glimpse {
+            mode: 0.0,
+            bandwidth: 0.0,
+            pacing_gain: 0.0,
             cwnd: path.cwnd,
             in_flight: path.in_flight,
             pacing_rate: path.pacing_rate,
             srtt: path.srtt,
             acked: path.acked,
-        }
+            variables,
+        };
+        glimpse.mode = glimpse.variable("mode");
+        glimpse.bandwidth = glimpse.variable("bandwidth_packets_s");
+        glimpse.pacing_gain = glimpse.variable("pacing_gain");
+        glimpse
     }
 
     /// Part of what the link carries that was acknowledged between two times.
-    fn utilisation(&mut self, from: Nanos, to: Nanos) -> f64 {
+    pub fn utilisation(&mut self, from: Nanos, to: Nanos) -> f64 {
         let before = self.at(from).acked;
         let bytes = self.at(to).acked - before;
         bytes as f64 * SECOND as f64 / (to - from) as f64 / GOODPUT

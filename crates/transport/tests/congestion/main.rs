@@ -5,9 +5,10 @@
 //! | `rounds` | one path and two, round by round: slow start, losses, recovery, avoidance, timeouts; what a loss leaves, how much a round trip adds |
 //! | `fixed_points` | the rates at which random losses hold each controller, against Reno's on the same path |
 //! | `delay` | controllers that look at the RTT, on a path with a rate and a queue |
-//! | `westwood`, `htcp`, `illinois`, `cdg`, `dctcp`, `prague` | these, with figures worked out from the kernel's files |
+//! | `westwood`, `htcp`, `illinois`, `cdg`, `dctcp`, `prague`, `xmp` | these, with figures worked out from the kernel's files |
 //! | `abe` | what a mark leaves, against a loss (RFC 8511) |
-//! | `bbr` | BBR, which needs endpoints and a link: its states, its queue, its rate |
+//! | `copa` | Copa: the packets that it queues, and what it takes for a signal |
+//! | `bbr`, `bbr3` | BBR, which needs endpoints and a link: its states, its queue, its rate |
 //!
 //! The tables are snapshots: a change of behaviour shows as a difference to be reviewed.
 
@@ -17,7 +18,9 @@ mod common;
 
 mod abe;
 mod bbr;
+mod bbr3;
 mod cdg;
+mod copa;
 mod dctcp;
 mod delay;
 mod fixed_points;
@@ -27,3 +30,4 @@ mod lab;
 mod prague;
 mod rounds;
 mod westwood;
+mod xmp;

@@ -275,6 +275,32 @@ fn bbr_draws_from_the_seed_of_its_host() {
     assert!((2..6).any(|seed| rates(seed) != first));
 }
 
+/// BBR version 3 and Copa over QUIC: all of the bandwidth, a short queue, and nothing lost where the queue is long.
+#[test]
+fn bbr3_and_copa_keep_the_queue_short() {
+    for congestion in ["bbr3", "copa"] {
+        let config = Config {
+            congestion: congestion.into(),
+            ..quic()
+        };
+        let mut pair = Pair::new(&config, &config, vec![link(10 * MBPS, 20 * MS)], 1);
+        pair.establish();
+        let now = pair.now;
+        pair.client.write(50_000_000, now);
+        pair.run_until(now + 6 * SECOND, |_| false);
+        let before = pair.client.paths()[0].acked;
+        let mut longest = 0;
+        for step in 1..=800 {
+            pair.run_until(now + 6 * SECOND + step * 5 * MS, |_| false);
+            longest = longest.max(pair.client.paths()[0].srtt);
+        }
+        let acked = pair.client.paths()[0].acked - before;
+        let rate = acked as f64 * 8.0 / 4.0 / 10e6;
+        assert!(rate > 0.85, "{congestion}: {rate}");
+        assert!(longest < 90 * MS, "{congestion}: {longest}");
+    }
+}
+
 #[test]
 fn the_rate_of_the_former_path_is_not_that_of_the_new_one() {
     let config = Config {
@@ -296,6 +322,35 @@ fn the_rate_of_the_former_path_is_not_that_of_the_new_one() {
     pair.run_until(now + 600 * MS, |_| false);
     // Startup paces at 2.89 times what was delivered, which comes in bursts.
     assert!(rate(&pair) < 1_000_000, "{} bytes/s", rate(&pair));
+}
+
+/// RFC 9000 section 9.4: the new path's controller is a new one, whose window no handshake began.
+#[test]
+fn every_controller_goes_on_after_a_migration() {
+    for entry in polypath_transport::congestion::REGISTRY.describe() {
+        let config = Config {
+            congestion: entry.name.into(),
+            ..quic()
+        };
+        let links = vec![link(10 * MBPS, 20 * MS), link(10 * MBPS, 10 * MS)];
+        let mut pair = Pair::new(&config, &config, links, 1);
+        pair.establish();
+        pair.run_until(300 * MS, |_| false);
+        let now = pair.now;
+        assert!(pair.client.migrate_to(0, client_address(1), now));
+        // The first acknowledgements are of little, and no window held it back.
+        for _ in 0..4 {
+            let now = pair.now;
+            (pair.server_mut()).write(500, now);
+            pair.run_until(now + 100 * MS, |_| false);
+        }
+        let before = pair.server().paths()[0].acked;
+        let now = pair.now;
+        (pair.server_mut()).write(1_000_000, now);
+        pair.run_until(now + 5 * SECOND, |_| false);
+        let acked = pair.server().paths()[0].acked - before;
+        assert!(acked >= 1_000_000, "{}: {acked}", entry.name);
+    }
 }
 
 /// draft-khalili-mptcp-congestion-control-05 section 3.2: l_r is in bytes, those between the last two losses or since the last, whichever is

@@ -13,10 +13,36 @@ const LONGEST_STRETCH: u64 = 1 << 20;
 /// The window is raised by what the bandwidth carries in this time at most.
 const MOST: Nanos = 100 * MILLISECOND;
 
+/// A stretch in which packets are acknowledged faster than the bandwidth explains.
 #[derive(Debug, Default)]
-pub(super) struct Aggregation {
+pub(in crate::congestion) struct Stretch {
     since: Nanos,
     acked: u64,
+}
+
+impl Stretch {
+    /// It begins at `now`.
+    pub fn restart(&mut self, now: Nanos) {
+        self.since = now;
+        self.acked = 0;
+    }
+
+    /// Takes `packets` that are acknowledged `now`, at an estimated `bandwidth` of packets a second. Gives what is more than it explains.
+    pub fn take(&mut self, now: Nanos, packets: u32, bandwidth: f64) -> u32 {
+        let elapsed = now.saturating_sub(self.since);
+        let mut expected = (bandwidth * elapsed as f64 / SECOND as f64) as u64;
+        if self.acked <= expected || self.acked + u64::from(packets) >= LONGEST_STRETCH {
+            self.restart(now);
+            expected = 0;
+        }
+        self.acked += u64::from(packets);
+        (self.acked - expected) as u32
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Aggregation {
+    stretch: Stretch,
     excess: [u32; 2],
     slot: usize,
     rounds: u32,
@@ -25,8 +51,7 @@ pub(super) struct Aggregation {
 impl Aggregation {
     /// A stretch begins at `now`.
     pub fn restart(&mut self, now: Nanos) {
-        self.since = now;
-        self.acked = 0;
+        self.stretch.restart(now);
     }
 
     /// Takes an ACK of `packets` at an estimated `bandwidth` of packets a second.
@@ -49,14 +74,8 @@ impl Aggregation {
                 self.excess[self.slot] = 0;
             }
         }
-        let elapsed = sample.delivered_at.saturating_sub(self.since);
-        let mut expected = (bandwidth * elapsed as f64 / SECOND as f64) as u64;
-        if self.acked <= expected || self.acked + u64::from(packets) >= LONGEST_STRETCH {
-            self.restart(sample.delivered_at);
-            expected = 0;
-        }
-        self.acked += u64::from(packets);
-        let excess = ((self.acked - expected) as u32).min(cwnd);
+        let excess = self.stretch.take(sample.delivered_at, packets, bandwidth);
+        let excess = excess.min(cwnd);
         self.excess[self.slot] = self.excess[self.slot].max(excess);
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// A windowed maximum over rounds.
 #[derive(Debug, Default)]
-pub(super) struct Maximum {
+pub(in crate::congestion) struct Maximum {
     /// Rounds and values, each value less than the one before: what a later and larger one hides is dropped.
     values: VecDeque<(u64, f64)>,
 }

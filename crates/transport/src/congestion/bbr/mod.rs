@@ -4,9 +4,12 @@
 //! Section numbers are the draft's. Left out: the coarseness of Linux's clocks and of its fixed-point numbers, and its
 //! larger send buffer.
 
-mod aggregation;
-mod filter;
+pub(super) mod aggregation;
+pub(super) mod filter;
+pub(super) mod kept;
+pub(super) mod pace;
 mod policer;
+pub(super) mod rounds;
 
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -17,8 +20,11 @@ use crate::path::{CaState, INFINITE_SSTHRESH, Member, Path};
 use crate::{MILLISECOND, Nanos, SECOND};
 use aggregation::Aggregation;
 use filter::Maximum;
+use kept::Kept;
+use pace::Pace;
 use policer::Policer;
 use polypath_settings::{Algorithm, algorithm};
+use rounds::Rounds;
 
 algorithm! {
     "bbr",
@@ -57,8 +63,6 @@ const SMALLEST_WINDOW: u32 = 4;
 /// The pipe is full when three rounds brought less than a quarter more.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Linux paces a hundredth below the estimate.
-const PACING_MARGIN: f64 = 0.99;
 /// What the window may be before ten packets were delivered, and with no RTT known.
 const INITIAL_WINDOW: u32 = 10;
 
@@ -66,13 +70,10 @@ pub(super) struct Bbr {
     random: Pcg64Mcg,
     mode: Mode,
     bandwidth: Maximum,
-    round: u64,
-    /// The round ends when a packet sent after this many were delivered is delivered.
-    round_end: u64,
-    round_start: bool,
+    rounds: Rounds,
     min_rtt: Option<Nanos>,
     min_rtt_at: Option<Nanos>,
-    rtt_seen: bool,
+    pace: Pace,
     /// When ProbeRTT may end, and whether a round went by in it.
     probe_rtt_until: Option<Nanos>,
     probe_rtt_round: bool,
@@ -83,8 +84,7 @@ pub(super) struct Bbr {
     full_rounds: u32,
     phase: usize,
     phase_at: Nanos,
-    prior_cwnd: u32,
-    prior_state: CaState,
+    kept: Kept,
     /// In the first round of recovery as many packets leave as arrive.
     conserving: bool,
     after_idle: bool,
@@ -99,12 +99,10 @@ impl Default for Bbr {
             random: Pcg64Mcg::seed_from_u64(0),
             mode: Mode::Startup,
             bandwidth: Maximum::default(),
-            round: 0,
-            round_end: 0,
-            round_start: false,
+            rounds: Rounds::default(),
             min_rtt: None,
             min_rtt_at: None,
-            rtt_seen: false,
+            pace: Pace::new(HIGH_GAIN),
             probe_rtt_until: None,
             probe_rtt_round: false,
             pacing_gain: HIGH_GAIN,
@@ -114,8 +112,7 @@ impl Default for Bbr {
             full_rounds: 0,
             phase: 0,
             phase_at: 0,
-            prior_cwnd: 0,
-            prior_state: CaState::Open,
+            kept: Kept::default(),
             conserving: false,
             after_idle: false,
             policer: Policer::default(),
@@ -131,37 +128,15 @@ impl Bbr {
         self.policer.rate().unwrap_or_else(|| self.bandwidth.get())
     }
 
-    /// Bytes a second at `bandwidth` packets a second.
-    fn pace(bandwidth: f64, gain: f64, path: &Path) -> u64 {
-        (bandwidth * gain * f64::from(path.mss) * PACING_MARGIN) as u64
-    }
-
-    /// Section 4.2.1: before anything is measured, the initial window in a round trip.
-    fn pace_initially(&mut self, path: &mut Path) {
-        self.rtt_seen = path.srtt > 0;
-        let rtt = if self.rtt_seen {
-            path.srtt
-        } else {
-            MILLISECOND
-        };
-        let bandwidth = f64::from(path.cwnd) * SECOND as f64 / rtt as f64;
-        path.pacing_rate = Self::pace(bandwidth, HIGH_GAIN, path);
-    }
-
     fn set_rate(&mut self, path: &mut Path, gain: f64) {
-        if !self.rtt_seen && path.srtt > 0 {
-            self.pace_initially(path);
-        }
-        let rate = Self::pace(self.estimate(), gain, path);
-        if self.full || rate > path.pacing_rate {
-            path.pacing_rate = rate;
-        }
+        let bandwidth = self.estimate();
+        self.pace.set(path, bandwidth, gain, self.full);
     }
 
     /// Bandwidth times RTT times `gain`, in packets, rounded up.
     fn product(&self, bandwidth: f64, gain: f64) -> u32 {
         match self.min_rtt {
-            Some(rtt) => (bandwidth * rtt as f64 / SECOND as f64 * gain).ceil() as u32,
+            Some(rtt) => pace::product(bandwidth, rtt, gain),
             None => INITIAL_WINDOW,
         }
     }
@@ -190,36 +165,27 @@ impl Bbr {
     }
 
     fn save_window(&mut self, path: &Path) {
-        let untouched = self.prior_state < CaState::Recovery && self.mode != Mode::ProbeRtt;
-        self.prior_cwnd = if untouched {
-            path.cwnd
-        } else {
-            self.prior_cwnd.max(path.cwnd)
-        };
+        self.kept.save(path, self.mode == Mode::ProbeRtt);
     }
 
     /// Section 4.1.1 and 4.1.2: rounds and bandwidth.
     fn update_bandwidth(&mut self, path: &Path, sample: &RateSample) {
-        self.round_start = false;
+        self.rounds.take(sample);
         let Some(interval) = sample.interval else {
             return;
         };
-        if interval.prior_delivered >= self.round_end {
-            self.round_end = sample.delivered;
-            self.round += 1;
-            self.round_start = true;
-            self.conserving = false;
-        }
+        self.conserving &= !self.rounds.started;
         let probing = self.mode == Mode::ProbeBandwidth;
         if self
             .policer
-            .take(sample, self.round_start, probing, path.mss)
+            .take(sample, self.rounds.started, probing, path.mss)
         {
             self.probe_bandwidth(sample.delivered_at);
         }
         let rate = interval.packets as f64 * SECOND as f64 / interval.time as f64;
         if !interval.app_limited || rate >= self.bandwidth.get() {
-            self.bandwidth.add(self.round, rate, BANDWIDTH_ROUNDS);
+            self.bandwidth
+                .add(self.rounds.count, rate, BANDWIDTH_ROUNDS);
         }
     }
 
@@ -249,7 +215,7 @@ impl Bbr {
     /// Section 4.3.2.2.
     fn check_full(&mut self, sample: &RateSample) {
         let limited = sample.interval.is_some_and(|interval| interval.app_limited);
-        if self.full || !self.round_start || limited {
+        if self.full || !self.rounds.started || limited {
             return;
         }
         let bandwidth = self.bandwidth.get();
@@ -299,11 +265,11 @@ impl Bbr {
             None if path.in_flight <= SMALLEST_WINDOW => {
                 self.probe_rtt_until = Some(ack.now + PROBE_RTT_TIME);
                 self.probe_rtt_round = false;
-                self.round_end = sample.delivered;
+                self.rounds.begin();
             }
             None => {}
             Some(until) => {
-                self.probe_rtt_round |= self.round_start;
+                self.probe_rtt_round |= self.rounds.started;
                 if self.probe_rtt_round && ack.now > until {
                     self.leave_probe_rtt(path, ack.now, sample);
                 }
@@ -314,7 +280,7 @@ impl Bbr {
 
     fn leave_probe_rtt(&mut self, path: &mut Path, now: Nanos, sample: &RateSample) {
         self.min_rtt_at = Some(now);
-        path.cwnd = path.cwnd.max(self.prior_cwnd);
+        self.kept.restore(path);
         if self.full {
             self.probe_bandwidth(sample.delivered_at);
         } else {
@@ -336,15 +302,15 @@ impl Bbr {
     fn recover(&mut self, path: &mut Path, acked: u32, sample: &RateSample) -> bool {
         let state = path.state;
         path.cwnd = path.cwnd.saturating_sub(sample.newly_lost).max(1);
-        if state == CaState::Recovery && self.prior_state != CaState::Recovery {
+        if state == CaState::Recovery && self.kept.state != CaState::Recovery {
             self.conserving = true;
-            self.round_end = sample.delivered;
+            self.rounds.begin();
             path.cwnd = path.in_flight + acked;
-        } else if self.prior_state >= CaState::Recovery && state < CaState::Recovery {
-            path.cwnd = path.cwnd.max(self.prior_cwnd);
+        } else if self.kept.state >= CaState::Recovery && state < CaState::Recovery {
+            self.kept.restore(path);
             self.conserving = false;
         }
-        self.prior_state = state;
+        self.kept.state = state;
         if self.conserving {
             path.cwnd = path.cwnd.max(path.in_flight + acked);
         }
@@ -386,7 +352,7 @@ impl CongestionControl for Bbr {
     fn on_established(&mut self, path: &mut Member) {
         path.ssthresh = INFINITE_SSTHRESH;
         self.min_rtt = (path.min_rtt > 0).then_some(path.min_rtt);
-        self.pace_initially(path);
+        self.pace.begin(path);
     }
 
     /// A loss changes nothing; the window to return to is remembered.
@@ -402,8 +368,13 @@ impl CongestionControl for Bbr {
         self.last = *sample;
         self.update_bandwidth(path, sample);
         let bandwidth = self.estimate();
-        self.aggregation
-            .take(sample, ack.packets, self.round_start, bandwidth, path.cwnd);
+        self.aggregation.take(
+            sample,
+            ack.packets,
+            self.rounds.started,
+            bandwidth,
+            path.cwnd,
+        );
         if self.mode == Mode::ProbeBandwidth && self.phase_over(ack.now, path, sample) {
             self.phase = (self.phase + 1) % CYCLE.len();
             self.phase_at = sample.delivered_at;
@@ -419,9 +390,9 @@ impl CongestionControl for Bbr {
 
     fn on_state(&mut self, path: &mut Member, state: CaState) {
         if state == CaState::Loss {
-            self.prior_state = CaState::Loss;
+            self.kept.state = CaState::Loss;
             self.full_bandwidth = 0.0;
-            self.round_start = true;
+            self.rounds.started = true;
             let lossy = RateSample {
                 newly_lost: 1,
                 interval: None,

@@ -21,7 +21,7 @@ use std::ops::Range;
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::Socket;
-use super::controller::Controller;
+use super::controller::{Controller, Told};
 use super::cork;
 use super::ecn;
 use super::sender::Push;
@@ -317,7 +317,7 @@ pub(in crate::tcp) struct Delivery {
     /// The timestamp that the segment echoes; 0: none.
     echo: u32,
     pub newly_lost: u32,
-    retransmission_lost: bool,
+    pub retransmission_lost: bool,
     /// The timer must be set anew.
     rearm: bool,
 }
@@ -543,8 +543,14 @@ impl Socket {
         }
         if self.controller.paces() {
             self.publish(&mut cx.path);
-            let found = (before, delivery.newly_lost, self.rtt.min());
-            (self.controller).set_rate(&mut cx.path, &self.flight, &ack, found);
+            let told = Told {
+                before,
+                newly_lost: delivery.newly_lost,
+                retransmission_lost: delivery.retransmission_lost,
+                selective: self.negotiated.sack,
+                min_rtt: self.rtt.min(),
+            };
+            (self.controller).set_rate(&mut cx.path, &self.flight, &ack, &told);
         } else if self.recovery.reducing() {
             let in_flight = self.flight.in_flight();
             (self.recovery).reduce(&mut cx.path, in_flight, delivery);

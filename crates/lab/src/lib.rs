@@ -28,6 +28,7 @@ mod registry;
 mod simulation;
 mod spreading;
 mod stream_offsets;
+pub mod written;
 
 pub use aside::Aside;
 pub use build::{Built, build};

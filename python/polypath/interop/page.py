@@ -1,0 +1,130 @@
+"""The matrix and the measurements as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from statistics import median
+
+from polypath.interop.cases import CASES
+from polypath.interop.matrix import Cell
+from polypath.interop.networks import Measured
+from polypath.interop.participants import PARTICIPANTS
+
+Pair = tuple[str, str]
+
+
+def page(pairs: Sequence[Pair], cells: Sequence[Cell], measured: Sequence[Measured], command: str) -> str:
+    """The whole of it."""
+    return "\n".join((*_head(command, cells, measured), *_stacks(), *_matrix(pairs, cells), *_figures(pairs, measured)))
+
+
+def digest(cells: Sequence[Cell], measured: Sequence[Measured]) -> str:
+    """The hash of all that was recorded."""
+    hashes = [cell.hash for cell in cells] + [each.hash for each in measured]
+    return sha256("".join(hashes).encode()).hexdigest()
+
+
+def _head(command: str, cells: Sequence[Cell], measured: Sequence[Measured]) -> Iterator[str]:
+    passed = sum(cell.passed is True for cell in cells)
+    failed = sum(cell.passed is False for cell in cells)
+    skipped = len(cells) - passed - failed
+    yield f"""# Multipath QUIC: every stack against every other
+
+How stacks of QUIC and Multipath QUIC by different people work together, in one deterministic network.
+
+Each stack runs unchanged on a host of the simulator, in virtual time, with real TLS and real packets. One command
+makes this page, and a rerun makes the same page:
+
+```sh
+{command}
+```
+
+Of {len(cells)} cells, {passed} passed, {failed} failed and {skipped} were not played. The hash of all recordings is
+`{digest(cells, measured)[:32]}`.
+
+[The other page](interop.md) has the published test cases of single-path QUIC, where packets on the wire decide.
+Here recordings of both ends decide.
+"""
+
+
+def _stacks() -> Iterator[str]:
+    yield "## Stacks\n"
+    yield "| `stack` | version | multipath |"
+    yield "|---|---|---|"
+    for each in PARTICIPANTS.values():
+        there = "" if each.missing() is None else f" (not there: {each.missing()})"
+        yield f"| `{each.name}` | {each.title}{there} | {each.speaks} |"
+    yield ""
+
+
+def _matrix(pairs: Sequence[Pair], cells: Sequence[Cell]) -> Iterator[str]:
+    by_key = {(cell.case, cell.client, cell.server): cell for cell in cells}
+    for group, title in (("runner", "Test cases of one path"), ("multipath", "Test cases of several paths")):
+        cases = [case for case in CASES if case.group == group]
+        if not any(cell.case == case.name for cell in cells for case in cases):
+            continue
+        yield f"## {title}\n"
+        yield "Columns are client → server. Each result holds for three seeds.\n"
+        yield f"| test case | {' | '.join(f'{client} → {server}' for client, server in pairs)} |"
+        yield "|---" * (len(pairs) + 1) + "|"
+        notes: list[str] = []
+        for case in cases:
+            words = []
+            for pair in pairs:
+                cell = by_key.get((case.name, *pair))
+                if cell is None:
+                    words.append("")
+                elif cell.passed:
+                    words.append("passed")
+                else:
+                    notes.append(f"{case.name}, {pair[0]} → {pair[1]}: {cell.reason}")
+                    words.append(f"{'not played' if cell.passed is None else 'failed'} [{len(notes)}]")
+            yield f"| {case.name} | {' | '.join(words)} |"
+        yield ""
+        if notes:
+            yield from (f"{number}. {note}" for number, note in enumerate(notes, 1))
+            yield ""
+        yield "| test case | requirement |"
+        yield "|---|---|"
+        yield from (f"| {case.name} | {case.requirement} |" for case in cases)
+        yield ""
+
+
+def _figures(pairs: Sequence[Pair], measured: Sequence[Measured]) -> Iterator[str]:
+    if not measured:
+        return
+    count = len({each.network for each in measured})
+    yield f"""## Performance over {count} networks
+
+Two paths with rates of 2 to 20 Mbit/s, delays of 5 to 80 ms, queues of 0.5 to 2 products of rate and round trip, and
+on half of the paths a loss of 0.01 to 1 %. A client fetches what both paths carry in 3 s. Congestion control is CUBIC.
+
+- *Completion* is the time divided by what both rates together need: 1.0 is the best. The median and the worst.
+- *Share* is by how much the first path's part of the bytes differs from its part of the rates. The median.
+- *Gap* is the longest time without data after the first path drops everything at 1.5 s. The median and the worst.
+- *Ended* counts the transfers that ended within 120 s: of those without failure, and of those with it.
+"""
+    yield "| client → server | completion | worst | share | gap | worst | ended |"
+    yield "|---|---|---|---|---|---|---|"
+    for client, server in pairs:
+        of = [each for each in measured if (each.client, each.server) == (client, server)]
+        if not of:
+            continue
+        problem = next((each.problem for each in of if each.problem), None)
+        if problem is not None:
+            yield f"| {client} → {server} | {problem} | | | | | |"
+            continue
+        done = [each.completion for each in of if each.completion is not None]
+        gaps = [each.gap_s for each in of if each.gap_s is not None]
+        shares = [abs(each.share - each.fair) for each in of if each.share is not None]
+        ends = f"{len(done)} and {len(gaps)} of {len(of)}"
+        yield (
+            f"| {client} → {server} | {_number(done, median)} | {_number(done, max)} | {median(shares):.0%} "
+            f"| {_number(gaps, median)} s | {_number(gaps, max)} s | {ends} |"
+        )
+    yield ""
+
+
+def _number(values: Sequence[float], of: object) -> str:
+    return f"{of(values):.2f}" if values and callable(of) else "–"

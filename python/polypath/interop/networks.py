@@ -17,8 +17,8 @@ from polypath.scenario import Scenario
 
 SECOND: Final = 1_000_000_000
 #: When a path fails, and for how long both together have data to send.
-_FAILS_S: Final = 1.5
-_WORK_S: Final = 3.0
+_FAILS_S: Final = 1.0
+_WORK_S: Final = 2.0
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def _matrix(pairs: Sequence[Pair], cells: Sequence[Cell]) -> Iterator[str]:
         if not any(cell.case == case.name for cell in cells for case in cases):
             continue
         yield f"## {title}\n"
-        yield "Columns are client → server. Each result holds for three seeds.\n"
+        yield "Columns are client → server. Cases with random loss hold for three seeds.\n"
         yield f"| test case | {' | '.join(f'{client} → {server}' for client, server in pairs)} |"
         yield "|---" * (len(pairs) + 1) + "|"
         notes: list[str] = []
@@ -98,11 +98,11 @@ def _figures(pairs: Sequence[Pair], measured: Sequence[Measured]) -> Iterator[st
     yield f"""## Performance over {count} networks
 
 Two paths with rates of 2 to 20 Mbit/s, delays of 5 to 80 ms, queues of 0.5 to 2 products of rate and round trip, and
-on half of the paths a loss of 0.01 to 1 %. A client fetches what both paths carry in 3 s. Congestion control is CUBIC.
+on half of the paths a loss of 0.01 to 1 %. A client fetches what both paths carry in 2 s. Congestion control is CUBIC.
 
 - *Completion* is the time divided by what both rates together need: 1.0 is the best. The median and the worst.
 - *Share* is by how much the first path's part of the bytes differs from its part of the rates. The median.
-- *Gap* is the longest time without data after the first path drops everything at 1.5 s. The median and the worst.
+- *Gap* is the longest time without data after the first path drops everything at 1 s. The median and the worst.
 - *Ended* counts the transfers that ended within 120 s: of those without failure, and of those with it.
 """
     yield "| client → server | completion | worst | share | gap | worst | ended |"

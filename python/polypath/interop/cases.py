@@ -159,7 +159,7 @@ def _sent_between(recording: Recording, link: str, since_s: float, until_s: floa
 
 
 def _falls_silent(link: str, since_s: float, until_s: float) -> Judge:
-    """From a time on, a link carries at most a fiftieth of what both carry."""
+    """Between two times, a link carries next to nothing of what both carry."""
 
     def judge(recording: Recording) -> str | None:
         links = ("path0", "path1")
@@ -222,8 +222,8 @@ def _all() -> Iterator[Case]:
     yield Case(
         "transfer",
         "runner",
-        "Three files of 3 MB arrive on parallel streams.",
-        _fetch("3 MB", "count = 3\nparallel = 3"),
+        "Three files of 1 MB arrive on parallel streams.",
+        _fetch("1 MB", "count = 3\nparallel = 3"),
         _whole,
     )
     yield Case(
@@ -252,8 +252,8 @@ def _all() -> Iterator[Case]:
     yield Case(
         "blackhole",
         "runner",
-        "A file of 10 MB arrives although the network drops everything for two of seven seconds.",
-        _fetch("10 MB") + _event("5 s", 'link = "path0"\nup = false') + _event("7 s", 'link = "path0"\nup = true'),
+        "A file of 3 MB arrives although the network drops everything from 1 s to 3 s.",
+        _fetch("3 MB") + _event("1 s", 'link = "path0"\nup = false') + _event("3 s", 'link = "path0"\nup = true'),
         _whole,
     )
     yield Case(
@@ -285,8 +285,8 @@ def _all() -> Iterator[Case]:
     yield Case(
         "connectionmigration",
         "runner",
-        "The client moves to another of its addresses during a transfer of 5 MB.",
-        _fetch("5 MB") + _event("1 s", 'interface = "client:eth0"\nmigrate_to = "eth1"'),
+        "The client moves to another of its addresses during a transfer of 2 MB.",
+        _fetch("2 MB") + _event("1 s", 'interface = "client:eth0"\nmigrate_to = "eth1"'),
         _each(_whole, _moved),
     )
     yield from _of_multipath()
@@ -310,76 +310,76 @@ def _of_multipath() -> Iterator[Case]:
     yield Case(
         "mp-second-path",
         "multipath",
-        "Two equal paths each carry at least 10 % of a transfer of 10 MB, which takes less than one path needs.",
-        _fetch("10 MB"),
-        _each(_whole, _carries("eth0", "eth1"), _ended_within(8.0)),
+        "Two equal paths each carry at least 10 % of a transfer of 5 MB, which takes less than one path needs.",
+        _fetch("5 MB"),
+        _each(_whole, _carries("eth0", "eth1"), _ended_within(4.0)),
     )
     yield Case(
         "mp-later-path",
         "multipath",
-        "A path that is opened after 2 s carries at least 10 % of 10 MB.",
-        _fetch("10 MB"),
+        "A path that is opened after 1 s carries at least 10 % of 5 MB.",
+        _fetch("5 MB"),
         _each(_whole, _carries("eth1")),
-        client='path_manager = { name = "scripted", steps = ["2 s open 10.0.1.1 10.0.2.2"] }',
+        client='path_manager = { name = "scripted", steps = ["1 s open 10.0.1.1 10.0.2.2"] }',
     )
     yield Case(
         "mp-failover",
         "multipath",
-        "The first path drops everything from 2 s on. A transfer of 10 MB ends on the other one within 20 s.",
-        _fetch("10 MB") + _event("2 s", 'link = "path0"\nup = false'),
+        "The first path drops everything from 1 s on. A transfer of 4 MB ends on the other one within 20 s.",
+        _fetch("4 MB") + _event("1 s", 'link = "path0"\nup = false'),
         _each(_whole, _ended_within(20.0)),
     )
     yield Case(
         "mp-recovery",
         "multipath",
-        "The first path drops everything from 2 s to 4 s. Afterwards it carries data again.",
-        _fetch("14 MB") + _event("2 s", 'link = "path0"\nup = false') + _event("4 s", 'link = "path0"\nup = true'),
-        _each(_whole, _again("path0", 4.5, 6.0)),
+        "The first path drops everything from 1 s to 2 s. Afterwards it carries data again.",
+        _fetch("8 MB") + _event("1 s", 'link = "path0"\nup = false') + _event("2 s", 'link = "path0"\nup = true'),
+        _each(_whole, _again("path0", 2.5, 3.5)),
     )
     yield Case(
         "mp-backup",
         "multipath",
         "A path that is opened as a backup carries at most 5 % of the bytes (PATH_STATUS_BACKUP).",
-        _fetch("5 MB"),
+        _fetch("2 MB"),
         _each(_whole, _spares("eth1")),
         client="interface = { eth0 = {}, eth1 = { backup = true } }",
     )
     yield Case(
         "mp-backup-takes-over",
         "multipath",
-        "The other path fails at 2 s: the backup carries the rest of 5 MB within 20 s.",
-        _fetch("5 MB") + _event("2 s", 'link = "path0"\nup = false'),
+        "The other path fails at 1 s: the backup carries the rest of 3 MB within 20 s.",
+        _fetch("3 MB") + _event("1 s", 'link = "path0"\nup = false'),
         _each(_whole, _carries("eth1"), _ended_within(20.0)),
         client="interface = { eth0 = {}, eth1 = { backup = true } }",
     )
     yield Case(
         "mp-status-change",
         "multipath",
-        "A path becomes a backup at 2 s. From 3 s on it carries at most 5 % of the bytes.",
-        _fetch("10 MB") + _event("2 s", 'interface = "client:eth1"\nbackup = true'),
-        _each(_whole, _falls_silent("path1", 3.0, 5.0)),
+        "A path becomes a backup at 1 s. From 1.5 s on it carries at most 5 % of the bytes.",
+        _fetch("5 MB") + _event("1 s", 'interface = "client:eth1"\nbackup = true'),
+        _each(_whole, _falls_silent("path1", 1.5, 2.5)),
     )
     yield Case(
         "mp-abandon",
         "multipath",
-        "The client leaves a path at 2 s (PATH_ABANDON). By 3 s the server has left it, too, and 5 MB arrive.",
-        _fetch("5 MB") + _event("2 s", 'interface = "client:eth0"\nup = false'),
-        _each(_whole, _closed_before("eth0", 3.0)),
+        "The client leaves a path at 1 s (PATH_ABANDON). By 2 s the server has left it, too, and 4 MB arrive.",
+        _fetch("4 MB") + _event("1 s", 'interface = "client:eth0"\nup = false'),
+        _each(_whole, _closed_before("eth0", 2.0)),
     )
     yield Case(
         "mp-reopen",
         "multipath",
-        "An address goes away at 1 s and comes back at 3 s. A path with another id carries data on it.",
-        _fetch("14 MB")
+        "An address goes away at 1 s and comes back at 2 s. A path with another id carries data on it.",
+        _fetch("8 MB")
         + _event("1 s", 'interface = "client:eth1"\nup = false')
-        + _event("3 s", 'interface = "client:eth1"\nup = true'),
-        _each(_whole, _again("path1", 4.0, 6.0)),
+        + _event("2 s", 'interface = "client:eth1"\nup = true'),
+        _each(_whole, _again("path1", 2.5, 3.5)),
     )
     yield Case(
         "mp-loss",
         "multipath",
-        "A file of 5 MB arrives while 2 % of the packets of both paths are lost.",
-        _fetch("5 MB"),
+        "A file of 2 MB arrives while 2 % of the packets of both paths are lost.",
+        _fetch("2 MB"),
         _whole,
         link='loss = "2 %"',
         by_chance=True,

@@ -7,6 +7,7 @@ from hashlib import sha256
 from statistics import median
 
 from polypath.interop.cases import CASES
+from polypath.interop.explained import explanations
 from polypath.interop.matrix import Cell
 from polypath.interop.networks import Measured
 from polypath.interop.participants import PARTICIPANTS
@@ -16,7 +17,15 @@ Pair = tuple[str, str]
 
 def page(pairs: Sequence[Pair], cells: Sequence[Cell], measured: Sequence[Measured], command: str) -> str:
     """The whole of it."""
-    return "\n".join((*_head(command, cells, measured), *_stacks(), *_matrix(pairs, cells), *_figures(pairs, measured)))
+    parts = (
+        *_head(command, cells, measured),
+        *_stacks(),
+        *_matrix(pairs, cells),
+        *_differences(cells),
+        *_figures(pairs, measured),
+        *_absent(),
+    )
+    return "\n".join(parts)
 
 
 def digest(cells: Sequence[Cell], measured: Sequence[Measured]) -> str:
@@ -91,11 +100,31 @@ def _matrix(pairs: Sequence[Pair], cells: Sequence[Cell]) -> Iterator[str]:
         yield ""
 
 
+def _differences(cells: Sequence[Cell]) -> Iterator[str]:
+    found = list(explanations(cells))
+    if not found:
+        return
+    yield "## Differences, traced\n"
+    for covered, text in found:
+        named = ", ".join(f"{cell.case} ({cell.client} → {cell.server})" for cell in covered)
+        yield f"- {named}: {text}"
+    yield ""
+
+
+def _absent() -> Iterator[str]:
+    yield """## Stacks that take no part
+
+- tquic 1.6 speaks draft 05 of multipath and could meet only itself. It asks the system for the time and for randomness
+  while it sends and receives (`Instant::now`, `thread_rng`), so that it cannot run in virtual time.
+- Programs with stacks in other languages run on engine `linux` or `live` ([programs](programs.md)).
+"""
+
+
 def _figures(pairs: Sequence[Pair], measured: Sequence[Measured]) -> Iterator[str]:
     if not measured:
         return
     count = len({each.network for each in measured})
-    yield f"""## Performance over {count} networks
+    yield f"""## Performance over {count} network{"" if count == 1 else "s"}
 
 Two paths with rates of 2 to 20 Mbit/s, delays of 5 to 80 ms, queues of 0.5 to 2 products of rate and round trip, and
 on half of the paths a loss of 0.01 to 1 %. A client fetches what both paths carry in 2 s. Congestion control is CUBIC.

@@ -1,8 +1,8 @@
 """QUIC stacks by others that hosts of the simulator can run, made from Python packages that are installed.
 
 A stack has neither socket nor clock. `Stack.begin` makes an end of a connection. The simulator calls the methods of
-`End` and then `poll`, which returns what is to be sent, what happened and when it wants to be called. All times are in
-nanoseconds of virtual time. An address is a pair of text and port.
+`End`, and `poll` after each. `poll` returns what is to be sent, what happened and when it wants to be called. All
+times are in nanoseconds of virtual time. An address is a pair of text and port.
 """
 
 from __future__ import annotations

@@ -116,6 +116,8 @@ class Connection:
         self._opened: set[int] = set()
         #: By stream: bytes handed over, bytes in all, whether nothing follows, whether aioquic knows.
         self._sending: dict[int, list[Any]] = {}
+        #: Those of which something is to be sent or acknowledged.
+        self._active: set[int] = set()
         self._counts = [0, 0]
         self._closed = False
         if client:
@@ -202,9 +204,11 @@ class Connection:
         sending = self._sending.setdefault(stream, [0, 0, False, False])
         if not sending[2]:
             sending[1] += count
+            self._active.add(stream)
 
     def finish(self, stream: int) -> None:
         self._sending.setdefault(stream, [0, 0, False, False])[2] = True
+        self._active.add(stream)
 
     def cancel(self, stream: int) -> int:
         sending = self._sending[stream]
@@ -254,7 +258,7 @@ class Connection:
         self._news += [("secret", line) for line in text[self._told :].splitlines()]
         self._told = len(text)
         news, self._news = self._news, []
-        unwritten = sum(each[1] - each[0] for each in self._sending.values())
+        unwritten = sum(self._sending[each][1] - self._sending[each][0] for each in self._active)
         return datagrams, news, self._figures(), self._deadline(), unwritten, self._idle(), False
 
     def _deadline(self) -> int | None:
@@ -270,7 +274,8 @@ class Connection:
         moved = False
         if self._closed:
             return False
-        for number, sending in self._sending.items():
+        for number in sorted(self._active):
+            sending = self._sending[number]
             stream = self._stream(number)
             sent = 0 if stream is None else stream.sender.highest_offset
             count = min(sending[1] - sending[0], sent + _AHEAD - sending[0])
@@ -285,9 +290,12 @@ class Connection:
 
     def _idle(self) -> bool:
         """Everything that was handed over, ends included, was acknowledged."""
-        for number, sending in self._sending.items():
+        for number in sorted(self._active):
+            sending = self._sending[number]
             stream = self._stream(number) if self._connection is not None else None
-            if sending[2] and not (sending[3] and (stream is None or stream.sender.is_finished)):
+            if sending[3] and (stream is None or stream.sender.is_finished):
+                self._active.discard(number)
+            elif sending[2]:
                 return False
         return True
 

@@ -14,7 +14,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -155,6 +155,7 @@ class Random:
         return drawn
 
 
+@lru_cache(maxsize=4096)
 def sockaddr(place: Place) -> ctypes.Array[ctypes.c_char]:
     """A struct sockaddr_in or sockaddr_in6."""
     address = ipaddress.ip_address(place[0])
@@ -168,7 +169,11 @@ def sockaddr(place: Place) -> ctypes.Array[ctypes.c_char]:
 
 def place(storage: ctypes.Array[ctypes.c_char]) -> Place | None:
     """The address in a struct sockaddr_storage; None where there is none."""
-    data = storage.raw[:28]
+    return _place(storage.raw[:28])
+
+
+@lru_cache(maxsize=4096)
+def _place(data: bytes) -> Place | None:
     (family,) = struct.unpack_from("=H", data)
     (port,) = struct.unpack_from("!H", data, 2)
     if family == socket.AF_INET:
@@ -312,6 +317,7 @@ class Library:
         self.buffer = ctypes.create_string_buffer(_BUFFER)
         self.source = ctypes.create_string_buffer(128)
         self.destination = ctypes.create_string_buffer(128)
+        self._storage = ctypes.create_string_buffer(128)
         self._size = ctypes.c_size_t()
         self._interface = ctypes.c_int()
         self._last = ctypes.c_void_p()
@@ -417,8 +423,8 @@ class Library:
 
     def path_address(self, cnx: int | None, path: int, which: int) -> Place | None:
         """The local (1) or the peer's (2) address of a path."""
-        storage = ctypes.create_string_buffer(128)
-        return None if self.picoquic_get_path_addr(cnx, path, which, storage) else place(storage)
+        refused = self.picoquic_get_path_addr(cnx, path, which, self._storage)
+        return None if refused else place(self._storage)
 
     def close_reasons(self, cnx: int) -> tuple[int, int, int]:
         """Local error, the peer's, and that of the peer's application."""

@@ -1,8 +1,8 @@
 """picoquic, a QUIC and Multipath QUIC stack in C, through its C interface.
 
-The Python package aiopquic contains it in a shared object. aiopquic itself is not imported: the object exports
-picoquic's functions, and `library` calls these. picoquic takes the time as an argument and gets its randomness from
-a seed here, so that a run is the same each time.
+The Python package aiopquic has it in a shared object that exports picoquic's functions. `library` calls these, and
+aiopquic itself is not imported. picoquic takes the time as an argument and draws from a seed here. A run is therefore
+the same each time.
 """
 
 from __future__ import annotations
@@ -66,14 +66,13 @@ class Picoquic:
 class _Stream:
     """What is to be sent on a stream."""
 
-    __slots__ = ("last", "offset", "said", "total")
+    __slots__ = ("last", "offset", "total")
 
     def __init__(self) -> None:
         self.offset = 0
         self.total = 0
-        #: Nothing follows, and picoquic was told.
+        #: Nothing follows.
         self.last = False
-        self.said = False
 
 
 class Connection:
@@ -99,10 +98,15 @@ class Connection:
         self._cnx: int | None = None
         self._news: list[News] = []
         self._sending: dict[int, _Stream] = {}
+        #: Of all streams: bytes that picoquic has not asked for, and streams of whose end it does not know.
+        self._unwritten = 0
+        self._unsaid: set[int] = set()
         self._opened: set[int] = set()
         #: How many streams this side opened, of both directions and of one.
         self._count = [0, 0]
         self._paths: list[int] = [0]
+        #: Their addresses at a client, which moves no path of Multipath QUIC.
+        self._known: dict[int, tuple[Place, Place]] = {}
         self._backups: set[tuple[Place, Place]] = set()
         #: The longest datagram from each address.
         self._longest: dict[Place, int] = {}
@@ -224,16 +228,19 @@ class Connection:
         sending = self._sending.setdefault(stream, _Stream())
         if not sending.last:
             sending.total += count
+            self._unwritten += count
             self._activate(stream)
 
     def finish(self, stream: int) -> None:
         self._sending.setdefault(stream, _Stream()).last = True
+        self._unsaid.add(stream)
         self._activate(stream)
 
     def cancel(self, stream: int) -> int:
         sending = self._sending[stream]
         left = sending.total - sending.offset
         sending.total = sending.offset
+        self._unwritten -= left
         return left
 
     def set_priority(self, stream: int, priority: int) -> None:
@@ -293,12 +300,10 @@ class Connection:
             figures = [] if self._cnx is None else list(self._figures())
             idle = self._cnx is None or bool(self._lib.picoquic_is_cnx_backlog_empty(self._cnx))
         self._tell_keys()
-        unwritten = sum(each.total - each.offset for each in self._sending.values())
-        said = all(each.said for each in self._sending.values() if each.last)
         news, self._news = self._news, []
         # A wake time that has passed although nothing is to be sent would stop the clock.
         deadline = None if due >= _NEVER // MICROSECOND else max(due, at + 1) * MICROSECOND
-        return datagrams, news, figures, deadline, unwritten, idle and said, self._multipath
+        return datagrams, news, figures, deadline, self._unwritten, idle and not self._unsaid, self._multipath
 
     def _prepare(self, at: int) -> Iterator[Datagram]:
         lib = self._lib
@@ -361,7 +366,9 @@ class Connection:
         if buffer and count:
             ctypes.memmove(buffer, self._content(stream, sending.offset, count), count)
         sending.offset += count
-        sending.said |= last
+        self._unwritten -= count
+        if last:
+            self._unsaid.discard(stream)
 
     def _on_ready(self, complete: bool) -> None:
         if self._cnx is None:
@@ -403,11 +410,18 @@ class Connection:
     # What is read of it
 
     def _addresses(self, path: int) -> tuple[Place, Place] | None:
-        local, remote = (self._lib.path_address(self._cnx, path, which) for which in (1, 2))
-        return None if local is None or remote is None else ((local[0], local[1] or self._local[1]), remote)
+        known = self._known.get(path)
+        if known is None:
+            local, remote = (self._lib.path_address(self._cnx, path, which) for which in (1, 2))
+            if local is None or remote is None:
+                return None
+            known = (local[0], local[1] or self._local[1]), remote
+            if self._client and self._multipath:
+                self._known[path] = known
+        return known
 
     def _set_backups(self) -> None:
-        """The peer is told of the status that a path was opened with once the path is there."""
+        """The peer learns of the status that a path was opened with once the path is there."""
         for path in self._paths if self._backups and self._cnx is not None else ():
             addresses = self._addresses(path)
             if addresses in self._backups:

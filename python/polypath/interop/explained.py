@@ -37,18 +37,19 @@ EXPLAINED: Final = (
         ("mp-failover", "mp-recovery", "mp-backup-takes-over"),
         ("noq",),
         ("noq",),
-        "noq sends acknowledgements, and what was lost, on the open path of lowest id. As it ships, it never abandons "
-        "a silent path: paths have no idle timeout. Acknowledgements of the path that works then die on the one that "
-        "does not. An application of noq can set `default_path_max_idle_timeout`.",
+        "As it ships, noq never abandons a silent path: paths have no idle timeout. What was in flight on it is not "
+        "sent on another path. Acknowledgements leave on the open path of lowest id, and those of the path that works "
+        "die on the one that does not. An application of noq can set `default_path_max_idle_timeout`.",
         either=True,
     ),
     Explanation(
         ("rebind-port",),
         ("polypath",),
         ("picoquic",),
-        "picoquic's server takes another connection ID for each address of the client (RFC 9000 section 9.5), and does "
-        "not retire the former one, as section 5.1.2 asks. Polypath's client offers one spare ID and replaces retired "
-        "ones (section 5.1.1), so that none is left for the second rebinding. noq's client offers more.",
+        "picoquic's server takes another connection ID of the client for each of its addresses (RFC 9000 section 9.5). "
+        "It does not retire the former one, as section 5.1.2 asks. Polypath's client offers one spare ID, and another "
+        "one when an ID is retired (section 5.1.1). None is left for the second rebinding, and picoquic answers to the "
+        "former port. noq's client offers seven.",
     ),
 )
 

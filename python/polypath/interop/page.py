@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from statistics import median
 
@@ -62,7 +62,7 @@ def _stacks() -> Iterator[str]:
     yield "| `stack` | version | multipath |"
     yield "|---|---|---|"
     for each in PARTICIPANTS.values():
-        there = "" if each.missing() is None else f" (not there: {each.missing()})"
+        there = "" if each.missing() is None else f" ({each.missing()})"
         yield f"| `{each.name}` | {each.title}{there} | {each.speaks} |"
     yield ""
 
@@ -70,34 +70,45 @@ def _stacks() -> Iterator[str]:
 def _matrix(pairs: Sequence[Pair], cells: Sequence[Cell]) -> Iterator[str]:
     by_key = {(cell.case, cell.client, cell.server): cell for cell in cells}
     for group, title in (("runner", "Test cases of one path"), ("multipath", "Test cases of several paths")):
-        cases = [case for case in CASES if case.group == group]
-        if not any(cell.case == case.name for cell in cells for case in cases):
+        cases = [case for case in CASES if case.group == group and any(cell.case == case.name for cell in cells)]
+        if not cases:
             continue
+        shown: list[Pair] = []
+        left_out: list[str] = []
+        for pair in pairs:
+            of = [by_key[case.name, *pair] for case in cases if (case.name, *pair) in by_key]
+            never = {cell.reason for cell in of} if of and all(cell.passed is None for cell in of) else set()
+            if len(never) == 1:
+                left_out += never
+            else:
+                shown.append(pair)
         yield f"## {title}\n"
         yield "Columns are client → server. Cases with random loss hold for three seeds.\n"
-        yield f"| test case | {' | '.join(f'{client} → {server}' for client, server in pairs)} |"
-        yield "|---" * (len(pairs) + 1) + "|"
-        notes: list[str] = []
+        yield f"| test case | {' | '.join(f'{client} → {server}' for client, server in shown)} |"
+        yield "|---" * (len(shown) + 1) + "|"
+        notes: dict[str, int] = {}
         for case in cases:
-            words = []
-            for pair in pairs:
-                cell = by_key.get((case.name, *pair))
-                if cell is None:
-                    words.append("")
-                elif cell.passed:
-                    words.append("passed")
-                else:
-                    notes.append(f"{case.name}, {pair[0]} → {pair[1]}: {cell.reason}")
-                    words.append(f"{'not played' if cell.passed is None else 'failed'} [{len(notes)}]")
+            words = [_word(by_key.get((case.name, *pair)), notes) for pair in shown]
             yield f"| {case.name} | {' | '.join(words)} |"
         yield ""
         if notes:
-            yield from (f"{number}. {note}" for number, note in enumerate(notes, 1))
+            yield from (f"{number}. {note}" for note, number in notes.items())
             yield ""
+        for reason in dict.fromkeys(left_out):
+            yield f"{left_out.count(reason)} pairs are not played: {reason}.\n"
         yield "| test case | requirement |"
         yield "|---|---|"
         yield from (f"| {case.name} | {case.requirement} |" for case in cases)
         yield ""
+
+
+def _word(cell: Cell | None, notes: dict[str, int]) -> str:
+    """What a table says of a cell, with the number of its reason."""
+    if cell is None or cell.passed:
+        return "" if cell is None else "passed"
+    where = "" if cell.passed is None else f"{cell.case}, {cell.client} → {cell.server}: "
+    number = notes.setdefault(f"{where}{cell.reason}", len(notes) + 1)
+    return f"{'not played' if cell.passed is None else 'failed'} [{number}]"
 
 
 def _differences(cells: Sequence[Cell]) -> Iterator[str]:
@@ -106,8 +117,9 @@ def _differences(cells: Sequence[Cell]) -> Iterator[str]:
         return
     yield "## Differences, traced\n"
     for covered, text in found:
-        named = ", ".join(f"{cell.case} ({cell.client} → {cell.server})" for cell in covered)
-        yield f"- {named}: {text}"
+        cases = dict.fromkeys(cell.case for cell in covered)
+        pairs = dict.fromkeys(f"{cell.client} → {cell.server}" for cell in covered)
+        yield f"- **{', '.join(cases)}** ({', '.join(pairs)}). {text}"
     yield ""
 
 
@@ -150,10 +162,10 @@ on half of the paths a loss of 0.01 to 1 %. A client fetches what both paths car
         ends = f"{len(done)} and {len(gaps)} of {len(of)}"
         yield (
             f"| {client} → {server} | {_number(done, median)} | {_number(done, max)} | {median(shares):.0%} "
-            f"| {_number(gaps, median)} s | {_number(gaps, max)} s | {ends} |"
+            f"| {_number(gaps, median, ' s')} | {_number(gaps, max, ' s')} | {ends} |"
         )
     yield ""
 
 
-def _number(values: Sequence[float], of: object) -> str:
-    return f"{of(values):.2f}" if values and callable(of) else "–"
+def _number(values: Sequence[float], of: Callable[[Sequence[float]], float], unit: str = "") -> str:
+    return f"{of(values):.2f}{unit}" if values else "–"

@@ -54,6 +54,14 @@ def test_every_application_ends(noq: tuple[str, ...], application: str) -> None:
     assert connection.bytes > 0
 
 
+@pytest.mark.parametrize("noq", [*PAIRINGS, ()])
+def test_a_client_waits_for_streams_that_its_peer_admits_later(noq: tuple[str, ...]) -> None:
+    # A server of noq admits 100 at first, and may say so of more in a packet without data.
+    connection = only(run(noq, 'kind = "fetch"\nsize = "32 B"\ncount = 400\nparallel = 100\ntransport = "quic"'))
+    assert connection.finished
+    assert connection.bytes == 400 * 32
+
+
 @pytest.mark.parametrize("noq", PAIRINGS)
 def test_equal_seeds_give_equal_recordings(noq: tuple[str, ...]) -> None:
     # 3 MB are more than the at most 1000 packets after which noq takes new keys for the first time.

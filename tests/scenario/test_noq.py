@@ -96,7 +96,7 @@ NOQ = 'congestion = "cubic"\nstack = "noq"'
         (
             'stack = "nok"',
             "",
-            "host.client.stack: 'nok' is not polypath or noq; did you mean 'noq'?",
+            "host.client.stack: 'nok' is not polypath, noq, picoquic or aioquic; did you mean 'noq'?",
         ),
     ],
 )
@@ -149,6 +149,7 @@ def test_one_path_needs_no_scheduler(two_paths: str) -> None:
 
 def test_a_plan_knows_whether_an_end_is_noq(two_paths: str) -> None:
     """It writes no qlog."""
-    assert scenario(two_paths, NOQ).plan().has_noq
-    assert scenario(two_paths, application='server_stack = { stack = "noq", congestion = "cubic" }').plan().has_noq
-    assert not scenario(two_paths).plan().has_noq
+    assert scenario(two_paths, NOQ).plan().stacks_by_others == ("noq",)
+    mixed = scenario(two_paths, application='server_stack = { stack = "noq", congestion = "cubic" }')
+    assert mixed.plan().stacks_by_others == ("noq",)
+    assert scenario(two_paths).plan().stacks_by_others == ()

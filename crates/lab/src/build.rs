@@ -13,6 +13,7 @@ use polypath_transport::{AckFrequency, Algorithms, Config, MILLISECOND, Profile}
 use crate::PlanError;
 use crate::other_stack::OtherStack;
 use crate::plan::{self, Action, Direction, Plan};
+use crate::written::{self, Elsewhere};
 pub(crate) use layout::Layout;
 pub(crate) use shared::SharedConfigs;
 
@@ -298,7 +299,9 @@ fn maker(stacks: &[(&str, Option<Make>)], name: &str) -> Result<Make, String> {
         Some((_, None)) => Err(format!(
             "this build lacks {name}; build polypath-lab with its feature '{name}'"
         )),
-        None => Err(format!("stack must be polypath or noq, not \"{name}\"")),
+        None => Err(format!(
+            "stack must be polypath, noq or one that is written elsewhere, not \"{name}\""
+        )),
     }
 }
 
@@ -308,13 +311,17 @@ pub(crate) fn other_stack(
     transport: plan::Transport,
     ipv6: bool,
     place: &str,
+    elsewhere: Option<&dyn Elsewhere>,
 ) -> Result<Option<Arc<dyn OtherStack>>, PlanError> {
     let name = match stack.stack.as_deref() {
         None | Some("polypath") => return Ok(None),
         Some(name) => name,
     };
-    maker(OTHER_STACKS, name)
-        .and_then(|make| make(&stack.config, transport, ipv6))
+    written::make(elsewhere, name, &stack.config, transport, ipv6)
+        .unwrap_or_else(|| {
+            let make = maker(OTHER_STACKS, name)?;
+            make(&stack.config, transport, ipv6)
+        })
         .map(Some)
         .map_err(|problem| PlanError::invalid(place, problem))
 }
@@ -332,7 +339,7 @@ mod tests {
         );
         assert_eq!(
             told("quiche").as_deref(),
-            Some("stack must be polypath or noq, not \"quiche\"")
+            Some("stack must be polypath, noq or one that is written elsewhere, not \"quiche\"")
         );
         assert!(maker(OTHER_STACKS, "noq").is_ok() == cfg!(feature = "noq"));
     }

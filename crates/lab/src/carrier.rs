@@ -157,7 +157,7 @@ impl Carrier {
         either!(self, it => it.send_queue())
     }
 
-    /// How long received data waited, and what for; nothing where an end is noq, which does not tell.
+    /// How long received data waited, and what for; nothing where an end is a stack by others, which does not tell.
     pub fn blocked(&self, now: Nanos) -> Vec<Blocked> {
         match self {
             Self::Tcp(it) => it.blocked(now),

@@ -31,6 +31,8 @@ pub(crate) struct Endpoint {
     pub wake: Nanos,
     /// Bytes that the application reads at most; [`ALL`] of one that reads all that there is.
     pub holds: u64,
+    /// The peer admitted no further stream when the application wanted one.
+    pub wants_stream: bool,
     /// Bytes that the application wrote.
     pub written: u64,
     pub received: Received,
@@ -121,6 +123,7 @@ impl Endpoint {
             alarm: Alarm::new(timer),
             wake: NEVER,
             holds: ALL,
+            wants_stream: false,
             written: 0,
             received: Received::default(),
             end_seen: false,

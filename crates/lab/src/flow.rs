@@ -48,7 +48,7 @@ pub(crate) enum Content {
 /// A datagram of QUIC.
 #[derive(Clone, Debug)]
 pub(crate) struct Sealed {
-    /// Absent where one of the ends is noq, which takes bytes.
+    /// Absent where one of the ends is a stack by others, which takes bytes.
     pub datagram: Option<Datagram>,
     /// It as it is on the wire, where somebody captures or there is no `datagram`.
     pub bytes: Vec<u8>,

@@ -29,6 +29,7 @@ mod simulation;
 mod spreading;
 mod stream_offsets;
 mod tunnel;
+pub mod written;
 
 pub use aside::Aside;
 pub use build::{Built, build};

@@ -337,7 +337,7 @@ pub struct Prefix {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stack {
-    /// Who speaks QUIC: `polypath` or `noq`; absent: `polypath`.
+    /// Who speaks QUIC: `polypath`, `noq` or a stack that is written elsewhere; absent: `polypath`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
     #[serde(flatten)]

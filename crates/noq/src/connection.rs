@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use noq_proto::{ConnectionError, PathEvent, PathId, PathStatus, VarInt};
+use noq_proto::{ConnectionError, FourTuple, PathEvent, PathId, PathStatus, VarInt};
 use polypath_transport::path::{Path, Totals};
-use polypath_transport::{Accept, CloseReason, Event, EventKind, Nanos, Sessions, Tuple};
+use polypath_transport::{
+    Accept, CloseReason, Event, EventKind, Nanos, PathChoice, Sessions, Tuple,
+};
 
 use crate::endpoint::{Arrival, Content, Departure, Endpoint, News};
 use crate::lanes::Lanes;
-use crate::paths::Paths;
 use crate::settings::Settings;
 
 /// One end of a connection, and the application of noq that it needs: one that opens paths as a path manager says.
@@ -21,7 +22,7 @@ pub struct Connection {
     /// Bytes that may be unacknowledged, and unread on a stream.
     windows: (u64, u64),
     lanes: Lanes,
-    paths: Paths,
+    paths: PathChoice,
     streams: Streams,
     established: bool,
     /// The peer is known to have the handshake behind it.
@@ -51,7 +52,7 @@ impl Connection {
         content: Box<dyn Content>,
         now: Nanos,
     ) -> Self {
-        let paths = Paths::new(&host, tuple, true);
+        let paths = PathChoice::new(&host, tuple, true);
         let kept = sessions(&host);
         let endpoint = Endpoint::client(settings, tuple, host.random, content, kept, now);
         let mut connection = Self::new(settings, endpoint, paths, true);
@@ -69,7 +70,7 @@ impl Connection {
         tuple: Tuple,
         content: Box<dyn Content>,
     ) -> Self {
-        let paths = Paths::new(&host, tuple, false);
+        let paths = PathChoice::new(&host, tuple, false);
         let kept = sessions(&host);
         let endpoint = Endpoint::server(settings, tuple.local, host.random, content, kept);
         let mut connection = Self::new(settings, endpoint, paths, false);
@@ -77,7 +78,7 @@ impl Connection {
         connection
     }
 
-    fn new(settings: &Settings, endpoint: Endpoint, paths: Paths, client: bool) -> Self {
+    fn new(settings: &Settings, endpoint: Endpoint, paths: PathChoice, client: bool) -> Self {
         Self {
             endpoint,
             client,
@@ -427,17 +428,19 @@ impl Connection {
         if !self.client || !self.confirmed || self.ended.is_some() || !self.multipath() {
             return false;
         }
-        let wishes = self.paths.wishes(&self.lanes, now);
-        for path in wishes.abandon {
-            self.abandon(path, now);
+        let wishes = self.paths.wishes(|| self.lanes.numbered(), now);
+        let mut acted = !wishes.is_empty();
+        let id = |lanes: &Lanes, lane: usize| lanes.all()[lane].path_id;
+        for lane in wishes.abandon {
+            self.abandon(id(&self.lanes, lane), now);
         }
-        for (path, backup) in wishes.status {
-            self.set_status(path, backup, now);
+        for (lane, backup) in wishes.status {
+            self.set_status(id(&self.lanes, lane), backup, now);
         }
         let at = self.endpoint.at(now);
         let local = self.endpoint.tuple().local;
-        let mut acted = wishes.acted;
-        while let Some((path, backup)) = self.paths.next() {
+        while let Some((address, remote, backup)) = self.paths.next() {
+            let path = FourTuple::new(remote, Some(address));
             let Some(connection) = self.endpoint.connection() else {
                 break;
             };
@@ -449,8 +452,7 @@ impl Connection {
             };
             self.paths.opened();
             acted = true;
-            let local = (path.local_ip().unwrap_or(local.ip()), local.port()).into();
-            let remote = path.remote();
+            let local = (address, local.port()).into();
             let lane = self.lanes.add(id, Tuple { local, remote });
             self.lanes.set_backup(lane, backup);
         }

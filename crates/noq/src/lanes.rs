@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use noq_proto::{Connection, PathId, PathStats};
 use polypath_transport::path::{INFINITE_SSTHRESH, Path, Totals};
-use polypath_transport::{EventKind, Nanos, Tuple};
+use polypath_transport::{EventKind, Nanos, Open, Tuple};
 
 use crate::connection::Lane;
 use crate::meter::{Tally, tally};
@@ -39,6 +39,14 @@ impl Lanes {
     /// Those that are not closed.
     pub fn open(&self) -> impl Iterator<Item = &Lane> {
         self.lanes.iter().filter(|lane| lane.closed_at.is_none())
+    }
+
+    /// The same, with their numbers among all.
+    pub fn numbered(&self) -> Vec<Open> {
+        let all = self.lanes.iter().enumerate();
+        all.filter(|(_, lane)| lane.closed_at.is_none())
+            .map(|(number, lane)| (number, lane.tuple))
+            .collect()
     }
 
     pub fn add(&mut self, path_id: PathId, tuple: Tuple) -> usize {

@@ -13,7 +13,6 @@ mod connection;
 mod endpoint;
 mod lanes;
 mod meter;
-mod paths;
 mod settings;
 
 pub use connection::{Connection, Lane};

@@ -13,6 +13,7 @@ mod routes;
 mod rows;
 mod scripts;
 mod simulation;
+mod stacks;
 mod views;
 
 use pyo3::exceptions::PyKeyError;
@@ -57,6 +58,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<recording::Recording>()?;
     module.add_class::<routes::Routes>()?;
     module.add_class::<simulation::Simulation>()?;
+    module.add_class::<stacks::Bytes>()?;
     module.add_class::<views::Address>()?;
     module.add_class::<views::Flow>()?;
     module.add_class::<views::Path>()?;

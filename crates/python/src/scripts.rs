@@ -138,11 +138,15 @@ impl Scripts {
         choice.name == NAME
     }
 
+    /// What the run has of a kind, from its description in JSON.
+    pub fn load(&self, py: Python<'_>, kind: &str, description: String) -> PyResult<Py<PyAny>> {
+        self.load.call1(py, (kind, description))
+    }
+
     fn instance(&self, kind: &str, choice: &Choice) -> Result<Py<PyAny>, RegistryError> {
         let parameters = serde_json::Value::Object(choice.parameters.clone()).to_string();
         Python::attach(|py| {
-            self.load
-                .call1(py, (kind, parameters))
+            self.load(py, kind, parameters)
                 .map_err(|error| RegistryError::Foreign(error.value(py).to_string()))
         })
     }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use polypath_lab::plan::Plan;
 use polypath_lab::transport::Algorithms;
-use polypath_lab::{Aside, CaptureMode, Choosers, Simulation as Lab, Step};
+use polypath_lab::written::Elsewhere;
+use polypath_lab::{Aside, CaptureMode, Simulation as Lab, Step};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -29,8 +30,8 @@ fn algorithms(scripts: Option<&Arc<Scripts>>) -> Algorithms {
 pub fn check(py: Python<'_>, plan_json: &str, load: Option<Py<PyAny>>) -> PyResult<Option<String>> {
     let scripts = load.map(Scripts::new).map(Arc::new);
     let algorithms = algorithms(scripts.as_ref());
-    let choosers = scripts.as_deref().map(|scripts| scripts as &dyn Choosers);
-    let found = py.detach(|| guarded(|| polypath_lab::check(plan_json, algorithms, choosers)))?;
+    let elsewhere = scripts.as_deref().map(|scripts| scripts as &dyn Elsewhere);
+    let found = py.detach(|| guarded(|| polypath_lab::check(plan_json, algorithms, elsewhere)))?;
     Ok(found.err().map(|error| error.to_string()))
 }
 
@@ -74,7 +75,7 @@ impl Simulation {
                         mode,
                         directory,
                         algorithms,
-                        scripts.as_deref().map(|scripts| scripts as &dyn Choosers),
+                        scripts.as_deref().map(|scripts| scripts as &dyn Elsewhere),
                     )?;
                     if let Some(qlogs) = qlogs {
                         lab.write_qlogs(qlogs)?;

@@ -55,6 +55,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "compare",
         "Compare the figures of a lab or a scenario for several values of a setting, or on several engines.",
     ),
+    "interop": Command("interop", "Play every pair of QUIC stacks against each other, in both roles."),
     "bisect": Command("bisect", "Find the first commit of a kernel repository that changes a scenario's figure."),
     "trace": Command("trace", "Read captures of real traffic, and show their connections as `run` does."),
     "twin": Command("twin", "Make a scenario that reproduces a capture."),

@@ -174,8 +174,8 @@ def _of_twin(file: Path, options: Callable[[Plan], Options], keys: Sequence[Path
 def _why(recording: Recording) -> str:
     if recording.plan.get("controller") or recording.plan.get("bridging") or recording.plan["routing"] == "spread":
         return "under a controller or with bridges the links that bound a connection are not known beforehand"
-    if Plan(dict(recording.plan)).has_noq:
-        return "noq does not tell what it waits for"
+    if others := Plan(dict(recording.plan)).stacks_by_others:
+        return f"{others[0]} does not tell what it waits for"
     if all(each.bytes == 0 for each in metrics.connections(recording)):
         return "no connection carried data"
     return "no link on the way has a rate that a scenario tells, or the result was stored without one: run it again"

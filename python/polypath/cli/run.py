@@ -90,8 +90,9 @@ def run(
         warn(message)
     if qlog and not any(plan.has_quic for job in todo for plan in job.plans):
         warn("nothing runs over QUIC: there are no qlogs")
-    if qlog and any(plan.has_noq for job in todo for plan in job.plans):
-        warn("noq writes no qlog, and a peer's lacks what came from it")
+    others = sorted({name for job in todo for plan in job.plans for name in plan.stacks_by_others}) if qlog else ()
+    for name in others:
+        warn(f"{name} writes no qlog, and a peer's lacks what came from it")
     if target is not None and target not in labs.names() and Path(target).is_dir():
         _tell_of_engine(Path(target), engine)
     if as_json or as_iperf3:

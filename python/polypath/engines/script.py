@@ -9,12 +9,13 @@ import linecache
 import sys
 import traceback
 import types
-from typing import Final
+from typing import Any, Final
 
 from polypath import _core
 from polypath.engines import constructor
 from polypath.engines.base import EngineError
 from polypath.scenario.script import given
+from polypath.stacks import STACKS, Stack
 
 #: Tells the modules of one process apart.
 _NUMBERS: Final = itertools.count(1)
@@ -50,6 +51,8 @@ class Loader:
     def __call__(self, kind: str, parameters: str) -> object:
         """An instance of the class. Raises ScriptFailed."""
         plan = json.loads(parameters)
+        if kind == "stack":
+            return _stack(plan)
         file, name, source, arguments = (plan[key] for key in ("file", "class", "source", "arguments"))
         # The name of a file may be that of a library, or of another file.
         module = types.ModuleType(f"{file.removesuffix('.py')}, {next(_NUMBERS)}")
@@ -85,6 +88,8 @@ class Reader:
     def __call__(self, kind: str, parameters: str) -> object:
         """Stands for an instance. Raises ScriptFailed for arguments that the class does not take."""
         plan = json.loads(parameters)
+        if kind == "stack":
+            return _stack(plan)
         file, name, source = plan["file"], plan["class"], plan["source"]
         classes = (node for node in ast.parse(source, file).body if isinstance(node, ast.ClassDef))
         made = next(node for node in reversed(list(classes)) if node.name == name)
@@ -92,6 +97,12 @@ class Reader:
             self.failure = ScriptFailed(f"{file}:{made.lineno}: {fault}", f"{file}:{name}", source)
             raise self.failure
         return object()
+
+
+def _stack(settings: dict[str, Any]) -> Stack | None:
+    """The stack by others of that name; None where it is not one that Python has. Raises Absent."""
+    kind = STACKS.get(settings["name"])
+    return None if kind is None else kind.make(settings)
 
 
 def failed(error: _core.ScriptError, loader: Loader) -> ScriptFailed:

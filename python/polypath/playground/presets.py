@@ -95,8 +95,8 @@ def unfit(scenario: Scenario) -> str | None:
         return "it has programs of the machine"
     if (plan.view.get("controller") or {}).get("app"):
         return "it has a controller in Python"
-    if plan.has_noq:
-        return "it has the stack 'noq'"
+    if others := plan.stacks_by_others:
+        return f"it has the stack '{others[0]}'"
     if _has_python(plan.view):
         return "it has an algorithm in Python"
     if len(plan.json()) > _MOST_BYTES:

@@ -18,7 +18,7 @@ from polypath.scenario.links import has_rate_of_its_own, rates_given
 from polypath.scenario.models import Discipline, LossModel
 from polypath.scenario.network import ETHERNET_BYTES, Channel, Host, Interface, Link
 from polypath.scenario.reading import read_text
-from polypath.scenario.stack import ALGORITHMS, BUFFERS, NOQ, SETTINGS, Stack, settings
+from polypath.scenario.stack import ALGORITHMS, BUFFERS, OURS, SETTINGS, Stack, settings
 from polypath.scenario.tables import Tables, attachments, between_hosts, commands, directions, split_end
 from polypath.scenario.traces import DeliveryTrace
 from polypath.scenario.traffic import QUIC, Application, Event, MeasuredApplication, Page, Relay, Tunnel
@@ -57,15 +57,16 @@ class Plan:
         return any(application["transport"] in QUIC for application in self.view["applications"])
 
     @property
-    def has_noq(self) -> bool:
-        """Whether some end of QUIC is noq."""
+    def stacks_by_others(self) -> tuple[str, ...]:
+        """The names of the stacks by others that ends of QUIC are, in order of name."""
         nodes = self.view["nodes"]
-        return any(
-            (application.get(f"{side}_stack") or nodes[application[side]].get("stack") or {}).get("stack") == "noq"
+        names = {
+            (application.get(f"{side}_stack") or nodes[application[side]].get("stack") or {}).get("stack")
             for application in self.view["applications"]
             if application["transport"] in QUIC
             for side in ("client", "server")
-        )
+        }
+        return tuple(sorted(name for name in names if name not in (None, OURS)))
 
     def json(self) -> str:
         """Canonical JSON: sorted keys, no spaces."""
@@ -418,7 +419,7 @@ def _stack(stack: Stack) -> dict[str, Any]:
     asked = stack.ack_frequency
     return {
         # A plan names only who is not Polypath.
-        **({"stack": NOQ} if stack.stack == NOQ else {}),
+        **({"stack": stack.stack} if stack.stack not in (None, OURS) else {}),
         "profile": stack.profile,
         **{name: resolved(kind, getattr(stack, name)) for name, kind in ALGORITHMS.items()},
         **{name: getattr(stack, name) for name in BUFFERS},

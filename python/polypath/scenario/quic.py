@@ -7,10 +7,10 @@ from functools import cache
 from typing import Final
 
 from polypath import registry
-from polypath.scenario import noq, script
+from polypath.scenario import others, script
 from polypath.scenario.errors import Problem
 from polypath.scenario.positions import Path
-from polypath.scenario.stack import DEFAULT_PROFILE, NOQ, SETTINGS, Stack, settings
+from polypath.scenario.stack import DEFAULT_PROFILE, SETTINGS, Stack, settings
 from polypath.scenario.tables import Tables, between_hosts, directions, host_stack, split_end
 from polypath.scenario.traffic import QUIC, Application, MeasuredApplication
 
@@ -45,7 +45,7 @@ def faults(written: Tables, tables: Tables, applications: Sequence[tuple[int, Ap
         found += _faults(tables, path, application, of_host)
         for side in ("client", "server"):
             stack = _stack(of_host, application, side)
-            found += noq.faults(written, path, as_written[index], side, stack)
+            found += others.faults(written, path, as_written[index], side, stack)
     return [*found, *_migrations(tables, [application for _, application in applications], of_host)]
 
 
@@ -63,8 +63,9 @@ def _migrations(tables: Tables, applications: Sequence[Application], of_host: Of
             message = f"only clients of QUIC migrate (RFC 9000 section 9), and '{host}' {said}"
             yield Problem(path, f'{message}; take transport = "quic" or "mpquic"')
         for application in over:
-            if application.transport == "mpquic" and _stack(of_host, application, "client").stack == NOQ:
-                message = f"'{host}' runs noq, which moves no path of Multipath QUIC: it opens another one instead"
+            name = _stack(of_host, application, "client").stack
+            if application.transport == "mpquic" and name in others.RULES:
+                message = f"'{host}' runs {name}, which moves no path of Multipath QUIC: it opens another one instead"
                 yield Problem(path, f'{message}; take transport = "quic" there')
 
 
@@ -76,7 +77,7 @@ def _stack(of_host: OfHost, application: Application, side: str) -> Stack:
 
 @cache
 def without_effect(transport: str) -> frozenset[str]:
-    """The settings that a transport has no use of; for `stack` see `noq`."""
+    """The settings that a transport has no use of; for `stack` see `others`."""
     if transport in ("udp", "icmp"):
         return frozenset(SETTINGS) - {"stack"}
     others = frozenset() if transport == "mpquic" else OF_MULTIPATH_QUIC | _only("mpquic")

@@ -19,17 +19,24 @@ SECOND = 1_000_000_000
 
 DEFAULT_PROFILE = "rfc"
 
+OURS = "polypath"
 NOQ = "noq"
-"""The stack of others that a host can speak QUIC with."""
+PICOQUIC = "picoquic"
+AIOQUIC = "aioquic"
+"""Stacks of others that a host can speak QUIC with."""
 
-_AS_NOQ_SHIPS: dict[str, Any] = {
-    "congestion": Algorithm(name="cubic"),
-    "receive_buffer": [1_250_000] * 3,
-    "send_buffer": [10_000_000] * 3,
-    "autotuning": False,
-    "ecn": True,
+_AS_THEY_SHIP: Final[Mapping[str, Mapping[str, Any]]] = {
+    NOQ: {
+        "congestion": Algorithm(name="cubic"),
+        "receive_buffer": [1_250_000] * 3,
+        "send_buffer": [10_000_000] * 3,
+        "autotuning": False,
+        "ecn": True,
+    },
+    PICOQUIC: {"congestion": Algorithm(name="reno"), "autotuning": True, "ecn": False},
+    AIOQUIC: {"congestion": Algorithm(name="reno"), "autotuning": True, "ecn": False},
 }
-"""Settings of noq-proto 1.4 where they differ from every profile's."""
+"""Settings of noq-proto 1.4, picoquic 1.1 and aioquic 1.7 where they differ from every profile's."""
 
 
 def _check_profile(value: str) -> str:
@@ -48,9 +55,10 @@ ProfileName = Annotated[
 class _Own(Model):
     """Settings of which a scenario says more than the engine's registry, and what sets them all."""
 
-    stack: Literal["polypath", "noq"] | None = None
-    """The QUIC implementation: Polypath's own endpoint, or noq-proto, a separate implementation (in the simulator).
-    noq's defaults then replace those of the profile."""
+    stack: Literal["polypath", "noq", "picoquic", "aioquic"] | None = None
+    """The QUIC implementation: Polypath's own endpoint, or a separate implementation (in the simulator): noq-proto,
+    picoquic, or aioquic, which has one path. The last two need the extra of their name. Their defaults then replace
+    those of the profile."""
     profile: ProfileName | None = None
     """The implementation whose defaults apply: `rfc`, `mptcp.org` or `linux`."""
     scheduler: Scheduler | None = None
@@ -151,6 +159,6 @@ def merge(levels: Iterable[Stack]) -> Stack:
         given |= own
     given = {name: value for name, value in given.items() if value is not None}
     base = of_profile(given.get("profile", DEFAULT_PROFILE))
-    if given.get("stack") == NOQ:
-        base = {**base, **_AS_NOQ_SHIPS}
+    if (ships := _AS_THEY_SHIP.get(given.get("stack", ""))) is not None:
+        base = {**base, **ships}
     return Stack.model_construct(**{**base, **given})

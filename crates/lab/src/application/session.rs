@@ -61,6 +61,8 @@ pub(crate) struct Io<'a> {
     pub requests: &'a mut Vec<Request>,
     /// Bytes that it has room for, if it does not read all at once.
     pub holds: &'a mut u64,
+    /// The peer admitted no further stream: it is called at each packet until one does.
+    pub wants_stream: &'a mut bool,
     /// Ends of applications that are to be called now.
     pub roused: &'a mut Vec<(usize, Side)>,
 }
@@ -98,7 +100,10 @@ impl Io<'_> {
 
     /// Another bidirectional stream of QUIC, if the peer admits one.
     pub fn open(&mut self) -> Option<u64> {
-        self.connection.quic_mut()?.open(true)
+        let stream = self.connection.quic_mut()?.open(true);
+        // MAX_STREAMS may come in a packet without data (RFC 9000 section 4.6).
+        *self.wants_stream = stream.is_none();
+        stream
     }
 
     /// Serves a stream before those of lower priority; each has 0 to begin with.

@@ -18,11 +18,11 @@ use polypath_transport::{Algorithms, Nanos};
 
 use crate::PlanError;
 use crate::capture::CaptureMode;
-use crate::control::Choosers;
 use crate::flow::Body;
 use crate::middlebox::MiddleboxReport;
 use crate::plan::Plan;
 use crate::qlog::Qlogs;
+use crate::written::Elsewhere;
 use guard::Guard;
 use hosts::Hosts;
 pub use world::SwitchTotals;
@@ -61,10 +61,10 @@ const OUTPUTS_A_HEARING: u64 = 1 << 6;
 pub fn check(
     plan: &str,
     algorithms: Algorithms,
-    choosers: Option<&dyn Choosers>,
+    elsewhere: Option<&dyn Elsewhere>,
 ) -> Result<(), PlanError> {
     let plan = serde_json::from_str(plan)?;
-    Simulation::with_algorithms(plan, CaptureMode::None, None, algorithms, choosers).map(drop)
+    Simulation::with_algorithms(plan, CaptureMode::None, None, algorithms, elsewhere).map(drop)
 }
 
 impl Simulation {

@@ -13,9 +13,10 @@ use crate::build::SharedConfigs;
 use crate::capture::CaptureMode;
 use crate::control::Choosers;
 use crate::plan::{self, Action, Plan};
+use crate::written::Elsewhere;
 
 impl Simulation {
-    /// As [`Simulation::from_plan`], with algorithms that the registries do not know.
+    /// As [`Simulation::from_plan`], with algorithms and stacks that the registries do not know.
     ///
     /// # Errors
     /// As there.
@@ -24,7 +25,7 @@ impl Simulation {
         captures: CaptureMode,
         directory: Option<PathBuf>,
         algorithms: Algorithms,
-        choosers: Option<&dyn Choosers>,
+        elsewhere: Option<&dyn Elsewhere>,
     ) -> Result<Self, PlanError> {
         if plan.version != plan::VERSION {
             return Err(PlanError::Version {
@@ -44,12 +45,15 @@ impl Simulation {
             stacks,
             processes,
             sample_timer,
-        } = World::found(plan, captures, directory.as_deref(), choosers)?;
+        } = {
+            let choosers = elsewhere.map(|elsewhere| elsewhere as &dyn Choosers);
+            World::found(plan, captures, directory.as_deref(), choosers)?
+        };
         world.net.set_timer(sample_timer, plan.record.interval_ns);
         let mut hosts = Hosts::new(&plan, algorithms, processes);
         let mut configs = SharedConfigs::default();
         for index in 0..plan.applications.len() {
-            hosts.add_application(&mut world, index, &stacks, &mut configs)?;
+            hosts.add_application(&mut world, index, &stacks, &mut configs, elsewhere)?;
         }
         for (index, event) in plan.events.iter().enumerate() {
             if !matches!(event.action, Action::Link { .. }) {

@@ -575,7 +575,7 @@ pub(super) fn call_session(
     let woken = endpoint.wake <= now;
     let anything = came.bytes > 0 || came.frames.is_some();
     let news = anything || newly_established || newly_at_end || woken;
-    if !news && endpoint.holds == ALL {
+    if !news && endpoint.holds == ALL && !endpoint.wants_stream {
         return false;
     }
     if woken {
@@ -596,6 +596,7 @@ pub(super) fn call_session(
         frames: came.frames,
         wake: &mut endpoint.wake,
         holds: &mut endpoint.holds,
+        wants_stream: &mut endpoint.wants_stream,
         requests: &mut app.requests,
         roused,
     });

@@ -11,6 +11,7 @@ use crate::plan::{self, Plan, Stacks};
 use crate::simulation::apps::App;
 use crate::simulation::world::Owner;
 use crate::simulation::world::World;
+use crate::written::Elsewhere;
 
 /// Where datagram applications' source ports begin.
 const FIRST_PRIVATE_PORT: u16 = 49_152;
@@ -22,6 +23,7 @@ impl Hosts {
         application: usize,
         stacks: &Stacks,
         shared: &mut SharedConfigs,
+        elsewhere: Option<&dyn Elsewhere>,
     ) -> Result<(), PlanError> {
         let settings = &self.plan.applications[application];
         let place = format!("application {}", settings.name);
@@ -65,8 +67,13 @@ impl Hosts {
                 let stack = stack.ok_or_else(|| {
                     PlanError::invalid(&*place, format!("{} is not a host", node.name))
                 })?;
-                others[side as usize] =
-                    build::other_stack(stack, settings.transport, source.is_ipv6(), &place)?;
+                others[side as usize] = build::other_stack(
+                    stack,
+                    settings.transport,
+                    source.is_ipv6(),
+                    &place,
+                    elsewhere,
+                )?;
                 shared.of(stack, multipath, &place, &self.algorithms)
             };
             Some([
@@ -79,7 +86,7 @@ impl Hosts {
         if others.iter().any(Option::is_some) && kind.needs_datagrams() {
             return Err(PlanError::invalid(
                 &*place,
-                "noq does not support datagrams here",
+                "a stack by others does not support datagrams here",
             ));
         }
         let start = settings.start_ns;

@@ -1,18 +1,18 @@
-//! The choice of paths, which noq leaves to its application. A path manager of the lab makes it.
+//! The choice of paths for a stack by others, which leaves it to its application. A path manager of the lab makes it.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use noq_proto::{FourTuple, PathId};
-use polypath_transport::path_manager::{
+use crate::path_manager::{
     Action, LocalAddress, Occasion, Pair, PathManager, PmView, RemoteAddress,
 };
-use polypath_transport::{Accept, NEVER, Nanos, Tuple, Ways};
+use crate::{Accept, NEVER, Nanos, Tuple, Ways};
 
-use crate::connection::Lane;
-use crate::lanes::Lanes;
+/// An open path by the number that its owner has for it; 0 is the one that the connection began on.
+pub type Open = (usize, Tuple);
 
-pub(crate) struct Paths {
+/// Asks a path manager which paths there are to be.
+pub struct PathChoice {
     manager: Box<dyn PathManager>,
     client: bool,
     remote_port: u16,
@@ -21,7 +21,7 @@ pub(crate) struct Paths {
     /// Since when the connection is ready for paths, and when the path manager wants to be asked.
     ready_at: Option<Nanos>,
     wake: Nanos,
-    /// Pairs for which noq had no path id or connection id.
+    /// Pairs for which the stack had no path id or connection id.
     wanted: VecDeque<Pair>,
     /// What the path manager is to be asked for, besides.
     occasion: Option<Occasion>,
@@ -29,13 +29,19 @@ pub(crate) struct Paths {
 
 /// What is to be done besides opening paths.
 #[derive(Default)]
-pub(crate) struct Wishes {
-    pub abandon: Vec<PathId>,
-    pub status: Vec<(PathId, bool)>,
-    pub acted: bool,
+pub struct PathWishes {
+    pub abandon: Vec<usize>,
+    pub status: Vec<(usize, bool)>,
 }
 
-impl Paths {
+impl PathWishes {
+    /// Nothing is to be done.
+    pub fn is_empty(&self) -> bool {
+        self.abandon.is_empty() && self.status.is_empty()
+    }
+}
+
+impl PathChoice {
     pub fn new(host: &Accept, tuple: Tuple, client: bool) -> Self {
         let manager = host.algorithms.path_manager(&host.config);
         Self {
@@ -100,24 +106,25 @@ impl Paths {
     }
 
     /// Asks the path manager when it is first time, when it asked to be asked, and when an address changed that it minds.
-    pub fn wishes(&mut self, lanes: &Lanes, now: Nanos) -> Wishes {
-        let mut wishes = Wishes::default();
+    pub fn wishes(&mut self, open: impl FnOnce() -> Vec<Open>, now: Nanos) -> PathWishes {
+        let mut wishes = PathWishes::default();
         let due = self.ready_at.is_none() || self.wake <= now || self.occasion.is_some();
         if !due {
             return wishes;
         }
+        let open = open();
         let occasion = self.occasion.take().unwrap_or(Occasion::Turn);
         let ready_at = *self.ready_at.get_or_insert(now);
-        let (subflows, addresses): (Vec<Pair>, Vec<_>) = lanes
-            .open()
-            .filter_map(|lane| self.pair(lane.tuple))
+        let (subflows, addresses): (Vec<Pair>, Vec<_>) = open
+            .iter()
+            .filter_map(|(_, tuple)| self.pair(*tuple))
             .chain(self.wanted.iter().copied())
             .filter_map(|pair| {
                 let (local, remote) = self.addresses_of(pair)?;
                 Some((pair, (local, (remote, self.remote_port).into())))
             })
             .unzip();
-        let first = lanes.open().any(|lane| lane.path_id == PathId::ZERO);
+        let first = open.iter().any(|(number, _)| *number == 0);
         let actions = self.manager.manage(&PmView {
             occasion,
             further: subflows.len().saturating_sub(usize::from(first)),
@@ -142,34 +149,33 @@ impl Paths {
         self.wake = if wake > now { wake } else { NEVER };
         for action in actions {
             match action {
-                // noq tells paths apart by their addresses: there is one between two of them.
+                // Paths are told apart by their addresses: there is one between two of them.
                 Action::Open(pair) | Action::OpenRouted(pair) | Action::OpenVia(pair, _) => {
-                    if self.between(lanes, pair).is_empty() && !self.wanted.contains(&pair) {
+                    if self.between(&open, pair).is_empty() && !self.wanted.contains(&pair) {
                         self.wanted.push_back(pair);
                     }
                 }
-                Action::Close(pair) => wishes.abandon.extend(self.between(lanes, pair)),
+                Action::Close(pair) => wishes.abandon.extend(self.between(&open, pair)),
                 Action::Withdraw(id) => {
-                    let from =
-                        |lane: &&Lane| self.pair(lane.tuple).is_some_and(|pair| pair.local == id);
-                    let lost = lanes.open().filter(from);
-                    wishes.abandon.extend(lost.map(|lane| lane.path_id));
+                    let from = |tuple| self.pair(tuple).is_some_and(|pair| pair.local == id);
+                    let lost = open.iter().filter(|(_, tuple)| from(*tuple));
+                    wishes.abandon.extend(lost.map(|(number, _)| number));
                 }
                 Action::Priority { pair, backup } => {
-                    let of = self.between(lanes, pair).into_iter();
+                    let of = self.between(&open, pair).into_iter();
                     wishes.status.extend(of.map(|path| (path, backup)));
                 }
                 Action::Announce { .. } => {}
             }
         }
-        wishes.acted = !wishes.abandon.is_empty() || !wishes.status.is_empty();
         wishes
     }
 
-    fn between(&self, lanes: &Lanes, pair: Pair) -> Vec<PathId> {
-        let own = |lane: &&Lane| self.pair(lane.tuple) == Some(pair);
-        let own = lanes.open().filter(own);
-        own.map(|lane| lane.path_id).collect()
+    fn between(&self, open: &[Open], pair: Pair) -> Vec<usize> {
+        let own = open
+            .iter()
+            .filter(|(_, tuple)| self.pair(*tuple) == Some(pair));
+        own.map(|(number, _)| *number).collect()
     }
 
     fn pair(&self, tuple: Tuple) -> Option<Pair> {
@@ -190,13 +196,12 @@ impl Paths {
     }
 
     /// The first pair for which there is no path yet, and whether it is a backup.
-    pub fn next(&self) -> Option<(FourTuple, bool)> {
+    pub fn next(&self) -> Option<(IpAddr, SocketAddr, bool)> {
         let pair = self.wanted.front()?;
         let (local, remote) = self.addresses_of(*pair)?;
         let mut own = self.local.iter();
         let backup = own.any(|known| known.id == pair.local && known.backup);
-        let path = FourTuple::new((remote, self.remote_port).into(), Some(local));
-        Some((path, backup))
+        Some((local, (remote, self.remote_port).into(), backup))
     }
 
     /// There is one now.

@@ -1,0 +1,120 @@
+"""polypath interop: stacks of QUIC and Multipath QUIC against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from polypath.cli.console import err, out
+from polypath.cli.errors import DONE, InputError
+from polypath.engines.base import EngineError
+from polypath.interop import matrix, networks, page
+from polypath.interop.cases import CASES
+from polypath.interop.participants import PARTICIPANTS
+from polypath.sweeps import executor
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+_SEED = 1
+
+
+def interop(
+    stacks: Annotated[
+        str | None, typer.Option("--stacks", metavar="NAME,..", help="Only these stacks. Default: all that are there.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--case", metavar="NAME", help="Only this test case (repeatable); `none` plays none."),
+    ] = None,
+    count: Annotated[
+        int, typer.Option("--networks", metavar="N", min=0, help="Networks for performance; 0 for none.")
+    ] = 30,
+    seed: Annotated[int, typer.Option("--seed", help="What the networks are drawn from.")] = _SEED,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes. Default: cores.")] = None,
+    markdown: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write a page.")] = None,
+) -> int:
+    """Play every pair of QUIC stacks against each other, in both roles.
+
+    Test cases are those of the interop runner that a simulator can play, and more for multipath. Then each pair
+    transfers over drawn networks: completion, shares, and the gap when a path fails. A rerun gives the same result.
+
+    A stack that is not installed takes no part unless --stacks names it; its cells then say why.
+
+    Example: `polypath interop --stacks polypath,noq --networks 0`.
+    """
+    names = _names(stacks)
+    cases = _cases(only)
+    pairs = [(client, server) for client in names for server in names]
+    tasks = [(case, *pair) for case in cases for pair in pairs]
+    cells = _results(jobs, matrix.by_name, tasks, _told)
+    work = [(network, *pair) for network in networks.drawn(count, seed) for pair in pairs if networks.together(pair)]
+    found = _results(jobs, networks.by_name, work, _noted)
+    text = page.page(pairs, cells, found, _command(stacks, only, count, seed, markdown))
+    if markdown is None:
+        out.print(text, markup=False, highlight=False, soft_wrap=True)
+    else:
+        markdown.write_text(text, encoding="utf-8")
+        out.print(f"wrote {markdown}", markup=False)
+    return DONE
+
+
+def _results(
+    jobs: int | None, function: Callable[[_Item], _Result], items: Sequence[_Item], tell: Callable[[_Result], None]
+) -> list[_Result]:
+    """The results in the order of the items, each told when it is there."""
+    results: dict[int, _Result] = {}
+    for index, result in executor.local(jobs, len(items)).map(function, items):
+        if isinstance(result, executor.WorkerLost):
+            raise EngineError(f"a process that played {items[index]} ended: {result}")
+        tell(result)
+        results[index] = result
+    return [results[index] for index in range(len(items))]
+
+
+def _told(cell: matrix.Cell) -> None:
+    err.print(f"{cell.case}, {cell.client} to {cell.server}: {cell.word}", markup=False)
+
+
+def _noted(measured: networks.Measured) -> None:
+    err.print(f"network {measured.network}, {measured.client} to {measured.server}", markup=False)
+
+
+def _names(stacks: str | None) -> list[str]:
+    if stacks is None:
+        there = [each.name for each in PARTICIPANTS.values() if each.missing() is None]
+        for each in PARTICIPANTS.values():
+            if (why := each.missing()) is not None:
+                err.print(why, markup=False)
+        return there
+    names = [name.strip() for name in stacks.split(",") if name.strip()]
+    for name in names:
+        if name not in PARTICIPANTS:
+            raise InputError(f"--stacks {name}: there is no such stack; there are {', '.join(PARTICIPANTS)}")
+    if not names:
+        raise InputError("--stacks names no stack")
+    return list(dict.fromkeys(names))
+
+
+def _cases(only: Sequence[str] | None) -> list[str]:
+    known = [case.name for case in CASES]
+    if only is None:
+        return known
+    wanted = [] if list(only) == ["none"] else list(only)
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"--case {name}: there is no such test case; there are {', '.join(known)}")
+    return [name for name in known if name in wanted]
+
+
+def _command(stacks: str | None, only: Sequence[str] | None, count: int, seed: int, markdown: Path | None) -> str:
+    """The command that makes the page again."""
+    words = ["polypath interop"]
+    words += [] if stacks is None else [f"--stacks {stacks}"]
+    words += [f"--case {name}" for name in only or ()]
+    words += [] if count == 30 else [f"--networks {count}"]
+    words += [] if seed == _SEED else [f"--seed {seed}"]
+    words += [] if markdown is None else [f"--markdown {markdown}"]
+    return " ".join(words)

@@ -52,6 +52,7 @@ makes this page, and a rerun makes the same page:
 Of {len(cells)} cells, {passed} passed, {failed} failed and {skipped} were not played. The hash of all recordings is
 `{digest(cells, measured)[:32]}`.
 
+The stacks `picoquic` and `aioquic` need the extras of their names ([what to install](model/picoquic.md)).
 [The other page](interop.md) has the published test cases of single-path QUIC, where packets on the wire decide.
 Here recordings of both ends decide.
 """

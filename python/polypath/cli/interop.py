@@ -45,8 +45,8 @@ def interop(
 
     Example: `polypath interop --stacks polypath,noq --networks 0`.
     """
-    names = _names(stacks)
     cases = _cases(only)
+    names = _names(stacks)
     pairs = [(client, server) for client in names for server in names]
     tasks = [(case, *pair) for case in cases for pair in pairs]
     cells = _results(jobs, matrix.by_name, tasks, _told)

@@ -49,9 +49,10 @@ makes this page, and a rerun makes the same page:
 {command}
 ```
 
-Of {len(cells)} cells, {passed} passed, {failed} failed and {skipped} were not played. The hash of all recordings is
-`{digest(cells, measured)[:32]}`.
+The page has {len(cells)} cells: {passed} passed, {failed} failed and {skipped} were not played. The hash of all
+recordings is `{digest(cells, measured)[:32]}`.
 
+The stacks `picoquic` and `aioquic` need the extras of their names ([what to install](model/picoquic.md)).
 [The other page](interop.md) has the published test cases of single-path QUIC, where packets on the wire decide.
 Here recordings of both ends decide.
 """
@@ -138,8 +139,9 @@ def _figures(pairs: Sequence[Pair], measured: Sequence[Measured]) -> Iterator[st
     count = len({each.network for each in measured})
     yield f"""## Performance over {count} network{"" if count == 1 else "s"}
 
-Two paths with rates of 2 to 20 Mbit/s, delays of 5 to 80 ms, queues of 0.5 to 2 products of rate and round trip, and
-on half of the paths a loss of 0.01 to 1 %. A client fetches what both paths carry in 2 s. Congestion control is CUBIC.
+Each of two paths has a rate of 2 to 20 Mbit/s and a delay of 5 to 80 ms. Its queue has 0.5 to 2 products of rate and
+round trip. Half of the paths lose 0.01 to 1 % of the packets. A client fetches what both paths carry in 2 s, with
+CUBIC as congestion control.
 
 - *Completion* is the time divided by what both rates together need: 1.0 is the best. The median and the worst.
 - *Share* is by how much the first path's part of the bytes differs from its part of the rates. The median.

@@ -42,6 +42,8 @@ def _title(name: str) -> str:
     return kind.title if kind.missing() is not None else kind.version()
 
 
+#: What its source names; the codepoints are those of the RFC.
+_DRAFT_20: Final = "draft-ietf-quic-multipath-20, the same parameter; at most three paths as it ships"
 _NO_RETRY: Final = "aioquic leaves Retry to its application, and this one sends none"
 
 PARTICIPANTS: Final[Mapping[str, Participant]] = {
@@ -49,7 +51,7 @@ PARTICIPANTS: Final[Mapping[str, Participant]] = {
     for each in (
         Participant("polypath", "Polypath", EXTENSION, {}),
         Participant("noq", "noq-proto 1.4", EXTENSION, {}),
-        Participant("picoquic", _title("picoquic"), EXTENSION, {}),
+        Participant("picoquic", _title("picoquic"), _DRAFT_20, {}),
         Participant("aioquic", _title("aioquic"), "none: one path", {"retry": _NO_RETRY}, multipath=False),
     )
 }

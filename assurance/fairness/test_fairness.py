@@ -48,8 +48,8 @@ def test_shares_are_of_both_sides() -> None:
 
 
 def test_uneven_twins_need_a_cause() -> None:
-    assert "**not known**" in "".join(same([row("reno", "reno", 9, 1)]))
-    assert "**not known**" not in "".join(same([row("reno", "reno", 5, 4)]))
+    assert "**not known**" in "".join(same([row("htcp", "htcp", 9, 1)]))
+    assert "**not known**" not in "".join(same([row("htcp", "htcp", 5, 4)]))
 
 
 def test_the_page_has_no_place_left_and_the_map_is_drawn(tmp_path: Path) -> None:

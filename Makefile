@@ -95,8 +95,9 @@ test-tools: build $(PAGE)/.ready $(SIMULATOR) target/osken/.ready
 	@.ci/need 'command -v tshark' tshark
 	@.ci/need 'command -v ip && command -v unshare && command -v setpriv && command -v prlimit' iproute2 util-linux
 
+# One worker more than there are cores: some tests wait for other processes.
 test-python: test-tools
-	@.ci/step pytest $(BIN)/pytest -n auto -q
+	@.ci/step pytest $(BIN)/pytest -n $$($(PYTHON) -c 'import os; print(os.cpu_count() + 1)') -q
 
 # No page is written, and what needs programs from elsewhere is left out: fuzzing, mutants, packetdrill.
 TODAY := $(shell expr $$(date +%s) / 86400)

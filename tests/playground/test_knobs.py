@@ -95,10 +95,12 @@ def written(found: list[Data], given: dict[str, float | str]) -> list[str]:
 
 
 def test_the_page_s_plan_is_that_of_set(tmp_path: Path, node: Node) -> None:
-    """Random settings of every preset of twelve labs; those that a scenario refuses are left out."""
+    """Random settings of some labs' presets; those that a scenario refuses are left out."""
     draw = random.Random(datetime.date.today().toordinal())
-    cases = []
-    for name in draw.sample(names(), 12):
+    cases: list[Data] = []
+    for name in draw.sample(names(), len(names())):
+        if len(cases) >= 30:
+            break
         for preset in of_lab(get(name)):
             found = knobs_of(preset.scenario)
             plan = preset.scenario.plan().data
@@ -111,7 +113,6 @@ def test_the_page_s_plan_is_that_of_set(tmp_path: Path, node: Node) -> None:
                 cases.append(
                     {"name": preset.name, "plan": plan, "knobs": found, "settings": given, "expected": expected}
                 )
-    assert len(cases) > 10
     (tmp_path / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
     node("knobs.test.mjs", POLYPATH_CASES=tmp_path / "cases.json")
 

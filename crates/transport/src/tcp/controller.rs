@@ -3,9 +3,7 @@
 use super::flight::{Flight, Sent};
 use super::window_usage::WindowUsage;
 use crate::congestion::{self, Ack, CongestionControl};
-use crate::path::{
-    Acknowledged, DeliveryRate, INFINITE_SSTHRESH, LostPacket, Member, Pacer, Path,
-};
+use crate::path::{Acknowledged, DeliveryRate, INFINITE_SSTHRESH, LostPacket, Member, Pacer, Path};
 use crate::{NEVER, Nanos};
 
 /// One waits below TCP, one is cut into segments, one is put together at the receiver (draft-ietf-ccwg-bbr section 5.5.8.1).
@@ -161,7 +159,11 @@ impl Controller {
         let sample = paced.rate.sample(Acknowledged {
             now: ack.now,
             packets: ack.packets,
-            newly_lost: if paced.weighs_losses { 0 } else { told.newly_lost },
+            newly_lost: if paced.weighs_losses {
+                0
+            } else {
+                told.newly_lost
+            },
             una: flight.una(),
             small: flight.una() - told.before < u64::from(path.mss),
             min_rtt: told.min_rtt,

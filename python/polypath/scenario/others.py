@@ -32,13 +32,14 @@ def _not_on_noq(kind: registry.Kind, name: str) -> str | None:
     return registry.find(kind, name).not_on_noq
 
 
-def _not_in_python(kind: registry.Kind, name: str) -> str | None:
-    if kind != "congestion":
-        # The lab is the application of each, and opens their paths in the same way.
-        return registry.find(kind, name).not_on_noq
-    if name in ("reno", "cubic"):
-        return None
-    return "its BBR is version 3, this is version 1" if name == "bbr" else "it has none of that name"
+def _has_only(*controls: str) -> Callable[[registry.Kind, str], str | None]:
+    def lacks(kind: registry.Kind, name: str) -> str | None:
+        if kind != "congestion":
+            # The lab is the application of each, and opens their paths in the same way.
+            return registry.find(kind, name).not_on_noq
+        return None if name in controls else "it has none of that name"
+
+    return lacks
 
 
 RULES: Final[Mapping[str, Rules]] = {
@@ -71,8 +72,8 @@ RULES: Final[Mapping[str, Rules]] = {
             "ack_frequency": (None, "it decides by itself how often it asks for acknowledgements"),
             "resumption": (False, "its tickets are for a run of its own"),
         },
-        parameters={"cubic": {}, "reno": {}, "fullmesh": {"num_subflows": 1}},
-        lacks=_not_in_python,
+        parameters={"cubic": {}, "reno": {}, "bbr": {}, "bbr3": {}, "fullmesh": {"num_subflows": 1}},
+        lacks=_has_only("reno", "cubic", "bbr", "bbr3"),
     ),
     AIOQUIC: Rules(
         own={
@@ -91,7 +92,7 @@ RULES: Final[Mapping[str, Rules]] = {
             "resumption": (False, "its tickets are for a run of its own"),
         },
         parameters={"cubic": {}, "reno": {}, "fullmesh": {"num_subflows": 1}},
-        lacks=_not_in_python,
+        lacks=_has_only("reno", "cubic"),
     ),
 }
 KINDS: Final[Mapping[str, registry.Kind]] = {"congestion": "congestion", "path_manager": "path-manager"}

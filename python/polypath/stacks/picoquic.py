@@ -28,7 +28,12 @@ _SERVER: Final = b"polypath"
 #: TLS_AES_128_GCM_SHA256, which every stack here has (RFC 8446 appendix B.4).
 _SUITE: Final = 0x1301
 #: picoquic's names of congestion controls that do what ours of these names do.
-CONGESTION: Final[Mapping[str, bytes]] = {"reno": b"newreno", "cubic": b"cubic"}
+CONGESTION: Final[Mapping[str, bytes]] = {
+    "reno": b"newreno",
+    "cubic": b"cubic",
+    "bbr": b"bbr1",
+    "bbr3": b"bbr",
+}
 #: The longest UDP payload that picoquic makes (PICOQUIC_MAX_PACKET_SIZE).
 _LONGEST: Final = 1536
 #: A path of QUIC begins with datagrams of so many bytes (RFC 9000 section 14.1).

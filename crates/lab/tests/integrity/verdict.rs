@@ -422,16 +422,17 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Whether a side ended as Linux does, its last subflow closed for so long (`net.mptcp.close_timeout`), after the other had lost an
-    /// interface: a host that ends its subflows with their interface has no others, and its peer opens none to it.
+    /// Whether a side ended as Linux does without a subflow, after one of both had lost an interface: a host that ends its subflows with their
+    /// interface has no others, and its peer opens none to it.
     fn left_alone(&self, application: &Application, id: &str) -> bool {
-        let sides = [("client", CLIENT, SERVER), ("server", SERVER, CLIENT)];
-        sides.into_iter().any(|(side, own, other)| {
-            let down = |event: &Event| matches!(event.action, Action::Interface { node, up: false, .. } if node == other);
-            let config = &stack_of(self.plan, application, own).config;
-            self.plan.events.iter().any(down)
-                && self.outlived_subflows_by(config.close_timeout_ns, id, side)
-        })
+        let down = |event: &Event| matches!(event.action, Action::Interface { node, up: false, .. } if [CLIENT, SERVER].contains(&node));
+        self.plan.events.iter().any(down)
+            && [("client", CLIENT), ("server", SERVER)]
+                .into_iter()
+                .any(|(side, own)| {
+                    let config = &stack_of(self.plan, application, own).config;
+                    self.ended_without_subflows(config.close_timeout_ns, id, side)
+                })
     }
 
     /// The least of both sides' limits to the peer's silence.
@@ -503,8 +504,9 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Whether a side ended as the last of its subflows had been closed for so long (Linux `net.mptcp.close_timeout`).
-    fn outlived_subflows_by(&self, timeout: u64, id: &str, side: &str) -> bool {
+    /// Whether a side ended when it had no subflow: for so long (Linux `net.mptcp.close_timeout`), or at once where its application closes or
+    /// has closed (`__mptcp_close`, `__mptcp_close_ssk`).
+    fn ended_without_subflows(&self, timeout: u64, id: &str, side: &str) -> bool {
         let times = |kind| {
             let matching = [("connection", id), ("kind", kind), ("host", side)];
             let rows = self.rows("events", &matching).into_iter();
@@ -512,8 +514,10 @@ impl<'a> Run<'a> {
         };
         let closed = times("subflow-closed");
         let ended = times("connection-closed");
-        closed.len() == times("subflow-established").len()
-            && closed.last().map(|last| last + timeout) == ended.last().copied()
+        let (Some(&last), Some(&end)) = (closed.last(), ended.last()) else {
+            return false;
+        };
+        closed.len() >= times("subflow-established").len() && (last..=last + timeout).contains(&end)
     }
 
     pub fn established(&self, id: &str, side: &str) -> bool {
@@ -553,7 +557,7 @@ impl<'a> Run<'a> {
                     .close_timeout_ns;
                 self.limit(application).is_some()
                     || self.proxied()
-                    || self.outlived_subflows_by(timeout, id, side)
+                    || self.ended_without_subflows(timeout, id, side)
             }
             Some(_) => false,
         };

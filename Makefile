@@ -1,5 +1,5 @@
 # make demo   sets everything up, runs the aggregation lab over TCP and over MPTCP, shows both
-# make test   sets everything up, then every check and the tests that are not slow; about a quarter of an hour on two idle cores once all is compiled
+# make test   sets everything up, then every check and the tests that are not slow; ten minutes on two idle cores once all is compiled
 # make assurance  slow tests and a short form of each campaign, with other random cases each day (assurance/README.md)
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
 # make bench-htsim HTSIM=FILE  the works beside csg-htsim, which you have built (docs/performance.md); ROUNDS=n of each, BUILT='g++ 12 -O2' for the page

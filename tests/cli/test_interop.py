@@ -26,6 +26,15 @@ def test_two_runs_write_the_same_page(polypath: Any, tmp_path: Path) -> None:
     assert "polypath interop --stacks polypath,noq --case handshake --case mp-backup --networks 1" in texts[0]
 
 
+def test_a_file_that_is_no_such_page_stays(polypath: Any, tmp_path: Path) -> None:
+    mine = tmp_path / "notes.md"
+    mine.write_text("# My notes\n")
+    outcome = polypath("interop", *FEW, "--markdown", str(mine))
+    assert outcome.code != 0
+    assert outcome.err == f"polypath: {mine} exists and is no such page; name another file, or remove it\n"
+    assert mine.read_text() == "# My notes\n"
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

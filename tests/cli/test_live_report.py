@@ -82,11 +82,15 @@ def test_what_cannot_be_changed_is_said(polypath: Any, tmp_path: Path) -> None:
     page = tmp_path / "both.html"
     outcome = polypath("report", tmp_path / "plain", tmp_path / "own", "--live", "--out", page)
     assert outcome.code == 0
-    assert "own cannot be changed in the page: it has an algorithm in Python\n" in outcome.err
+    assert (
+        "own cannot be changed in the page: a page cannot simulate it: it has an algorithm in Python\n" in outcome.err
+    )
     assert [preset is not None for preset in presets(page)] == [True, False]
     refused = polypath("report", tmp_path / "own", "--live", "--out", tmp_path / "own.html")
     assert refused.code == 2
-    assert refused.err.endswith("--live: no run can be changed in a page: it has an algorithm in Python\n")
+    assert refused.err.endswith(
+        "--live: no run can be changed in the page: a page cannot simulate it: it has an algorithm in Python\n"
+    )
     assert not (tmp_path / "own.html").exists()
 
 

@@ -32,6 +32,7 @@ interface PlanChannel {
   loss?: { kind: string; probability?: number };
   queue?: { packets?: number | null };
 }
+
 interface Ran {
   shown: Shown;
   took_s: number;
@@ -44,6 +45,8 @@ export interface Chosen {
   settings: Settings;
   schedule: Scheduled[];
 }
+
+/** As the preset is. */
 export const NOTHING: Chosen = { settings: {}, schedule: [] };
 
 /** What an address names. */

@@ -3,39 +3,15 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { fits, opened as openedAt, shows, violations } from "../browser.mjs";
 
 const pages = process.env.POLYPATH_PAGES;
 const { recorded, changed, changedCommand } = JSON.parse(readFileSync(join(pages, "expected.json"), "utf8"));
-const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const address = pathToFileURL(join(pages, "live.html")).href;
-const FOREVER = 120_000;
-let browser;
 
-before(async () => {
-  browser = await chromium.launch({
-    executablePath: process.env.POLYPATH_CHROMIUM ?? "/usr/bin/chromium",
-    timeout: FOREVER,
-    args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"],
-  });
-});
-after(() => browser?.close());
-
-async function opened(hash, { width = 1100, scheme = "light" } = {}) {
-  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
-  page.setDefaultTimeout(FOREVER);
-  page.faults = [];
-  page.on("pageerror", (error) => page.faults.push(error.message));
-  page.on("console", (message) => message.type() === "error" && page.faults.push(message.text()));
-  page.on("request", (request) => /^(file|blob|data):/.test(request.url()) || page.faults.push(`asks for ${request.url()}`));
-  await page.goto(address + hash);
-  await page.waitForSelector("main[data-ready]");
-  return page;
-}
-
-const shows = (page, hash) => page.waitForFunction((text) => document.querySelectorAll("dd.hash")[1]?.textContent === text, hash);
+const opened = (hash, how) => openedAt(address + hash, how);
 
 test("a run is simulated again as it was recorded, and then with a change", async () => {
   const page = await opened("#run-1");
@@ -70,9 +46,8 @@ test("a run of the kernel has nothing to change", async () => {
 for (const scheme of ["light", "dark"]) {
   test(`it is accessible and fits a phone, ${scheme}`, async () => {
     const page = await opened("#live-1", { width: 400, scheme });
-    await page.addScriptTag({ content: axe }).catch(() => page.evaluate(axe));
-    assert.deepEqual(await page.evaluate(async () => (await window.axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`)), []);
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+    assert.deepEqual(await violations(page), []);
+    assert.ok(await fits(page));
     await page.close();
   });
 }

@@ -3,34 +3,16 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { fits, opened as openedAt, shows, violations } from "../browser.mjs";
 
 const pages = process.env.POLYPATH_PAGES;
-const { runs, presets, violations } = JSON.parse(readFileSync(join(pages, "expected.json"), "utf8"));
-const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+const { runs, presets } = JSON.parse(readFileSync(join(pages, "expected.json"), "utf8"));
 const address = pathToFileURL(join(pages, "playground.html")).href;
-const FOREVER = 120_000;
-let browser;
 
-before(async () => {
-  browser = await chromium.launch({
-    executablePath: process.env.POLYPATH_CHROMIUM ?? "/usr/bin/chromium",
-    timeout: FOREVER,
-    args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"],
-  });
-});
-after(() => browser?.close());
-
-async function opened(settings, { width = 1100, scheme = "light" } = {}) {
-  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
-  page.setDefaultTimeout(FOREVER);
-  page.faults = [];
-  page.on("pageerror", (error) => page.faults.push(error.message));
-  page.on("console", (message) => message.type() === "error" && page.faults.push(message.text()));
-  page.on("request", (request) => /^(file|blob|data):/.test(request.url()) || page.faults.push(`asks for ${request.url()}`));
-  await page.goto(`${address}#${new URLSearchParams(settings)}`);
+async function opened(settings, how) {
+  const page = await openedAt(`${address}#${new URLSearchParams(settings)}`, how);
   await settled(page);
   return page;
 }
@@ -67,7 +49,7 @@ test("a change runs at once, stands in the address, and is taken back", async ()
       await knob.blur();
     }
   }
-  await page.waitForFunction((text) => document.querySelectorAll("dd.hash")[1]?.textContent === text, changed.recording);
+  await shows(page, changed.recording);
   assert.match(await page.locator(".compared").textContent(), /before/);
   assert.ok(await page.getByText("before", { exact: true }).count());
   const url = page.url();
@@ -76,7 +58,7 @@ test("a change runs at once, stands in the address, and is taken back", async ()
   assert.equal(page.url(), url);
   assert.equal(await recordingOf(page), changed.recording);
   await page.getByRole("button", { name: "Reset" }).click();
-  await page.waitForFunction((text) => document.querySelectorAll("dd.hash")[1]?.textContent === text, plain.recording);
+  await shows(page, plain.recording);
   assert.deepEqual(page.faults, []);
   await page.close();
 });
@@ -112,9 +94,9 @@ test("a plan is saved, and opened again", async () => {
   await page.getByRole("button", { name: "Save the plan" }).click();
   const saved = await (await coming).path();
   await page.goto(`${address}#${new URLSearchParams({ lab: plain.lab })}`);
-  await page.waitForFunction((text) => document.querySelectorAll("dd.hash")[1]?.textContent === text, plain.recording);
+  await shows(page, plain.recording);
   await page.locator("input[type=file]").setInputFiles(saved);
-  await page.waitForFunction((text) => document.querySelectorAll("dd.hash")[1]?.textContent === text, changed.recording);
+  await shows(page, changed.recording);
   await page.locator("input[type=file]").setInputFiles({ name: "other.json", mimeType: "application/json", buffer: Buffer.from("[1]") });
   assert.match(await page.locator("[role=alert]").textContent(), /other.json: this is no plan; open the plan.json/);
   assert.deepEqual(page.faults, []);
@@ -167,10 +149,8 @@ for (const scheme of ["light", "dark"]) {
   for (const width of [1100, 400]) {
     test(`it is accessible and fits, ${scheme}, ${width} pixels`, async () => {
       const page = await opened({ lab: runs[0].lab }, { width, scheme });
-      await page.addScriptTag({ content: axe }).catch(() => page.evaluate(axe));
-      const found = await page.evaluate(async () => (await window.axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`));
-      assert.deepEqual(found, violations ?? []);
-      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+      assert.deepEqual(await violations(page), []);
+      assert.ok(await fits(page));
       await page.close();
     });
   }

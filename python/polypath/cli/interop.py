@@ -14,10 +14,12 @@ from polypath.engines.base import EngineError
 from polypath.interop import matrix, networks, page
 from polypath.interop.cases import CASES
 from polypath.interop.participants import PARTICIPANTS
+from polypath.results.files import write_text
 from polypath.sweeps import executor
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+_NETWORKS = 30
 _SEED = 1
 
 
@@ -31,7 +33,7 @@ def interop(
     ] = None,
     count: Annotated[
         int, typer.Option("--networks", metavar="N", min=0, help="Networks for performance; 0 for none.")
-    ] = 30,
+    ] = _NETWORKS,
     seed: Annotated[int, typer.Option("--seed", help="What the networks are drawn from.")] = _SEED,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes. Default: cores.")] = None,
     markdown: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write a page.")] = None,
@@ -45,6 +47,8 @@ def interop(
 
     Example: `polypath interop --stacks polypath,noq --networks 0`.
     """
+    if markdown is not None:
+        page.require_replaceable(markdown)
     cases = _cases(only)
     names = _names(stacks)
     pairs = [(client, server) for client in names for server in names]
@@ -56,7 +60,7 @@ def interop(
     if markdown is None:
         out.print(text, markup=False, highlight=False, soft_wrap=True)
     else:
-        markdown.write_text(text, encoding="utf-8")
+        write_text(markdown, text)
         out.print(f"wrote {markdown}", markup=False)
     return DONE
 
@@ -114,7 +118,7 @@ def _command(stacks: str | None, only: Sequence[str] | None, count: int, seed: i
     words = ["polypath interop"]
     words += [] if stacks is None else [f"--stacks {stacks}"]
     words += [f"--case {name}" for name in only or ()]
-    words += [] if count == 30 else [f"--networks {count}"]
+    words += [] if count == _NETWORKS else [f"--networks {count}"]
     words += [] if seed == _SEED else [f"--seed {seed}"]
     words += [] if markdown is None else [f"--markdown {markdown}"]
     return " ".join(words)

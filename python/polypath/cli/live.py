@@ -9,7 +9,7 @@ from typing import Final
 from polypath.cli import jobs
 from polypath.cli.console import warn
 from polypath.cli.errors import InputError
-from polypath.playground import Preset, of_scenario, unfit
+from polypath.playground import Preset, command, of_scenario
 from polypath.report import Labelled
 from polypath.results.phrases import counted
 from polypath.scenario import ScenarioError
@@ -35,15 +35,7 @@ class Origin:
         (job,) = jobs.of_target(self.target, chosen, self.settings, None, dry=True)
         if job.plan.sha256() != made.plan_sha256:
             raise ScenarioError("its plan is not that of its scenario today")
-        if (reason := unfit(job.scenario)) is not None:
-            raise ScenarioError(reason)
-        return of_scenario(job.scenario, self._command())
-
-    def _command(self) -> str:
-        return " ".join(
-            [self.target, *([] if self.run is None else [f"--run {self.run}"])]
-            + [f"--set '{setting}'" for setting in self.settings]
-        )
+        return of_scenario(job.scenario, command(self.target, self.run, self.settings))
 
 
 def presets(runs: Sequence[Labelled], origins: Sequence[Origin]) -> list[Preset | None]:
@@ -61,6 +53,6 @@ def presets(runs: Sequence[Labelled], origins: Sequence[Origin]) -> list[Preset 
     for reason, names in reasons.items():
         whose = names[0] if len(names) == 1 else counted(len(names), "run")
         if len(reasons) == 1 and len(names) == len(runs):
-            raise InputError(f"--live: no run can be changed in a page: {reason}")
+            raise InputError(f"--live: no run can be changed in the page: {reason}")
         warn(f"{whose} cannot be changed in the page: {reason}")
     return found

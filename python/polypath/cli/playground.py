@@ -14,7 +14,7 @@ from polypath.cli import complete, jobs, progress
 from polypath.cli.console import err, warn
 from polypath.cli.errors import DONE, InputError
 from polypath.cli.options import Settings
-from polypath.playground import Preset, html, of_lab, of_scenario, require_built
+from polypath.playground import Preset, command, html, of_lab, of_scenario, require_built
 from polypath.report import is_unchanged
 from polypath.results.files import write_text
 
@@ -60,7 +60,7 @@ def playground(
 def _of(target: str, settings: Sequence[str]) -> Iterator[Preset]:
     if (lab := labs.find(target)) is None:
         for job in jobs.of_target(target, (), settings, None):
-            yield of_scenario(job.scenario, "".join((target, *(f" --set '{each}'" for each in settings))))
+            yield of_scenario(job.scenario, command(target, settings=settings))
         return
     if settings:
         raise InputError("--set is of scenario files; a lab's settings are changed in the page")

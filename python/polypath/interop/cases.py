@@ -158,19 +158,35 @@ def _sent_between(recording: Recording, link: str, since_s: float, until_s: floa
     return int(after - before)
 
 
+def _part_between(recording: Recording, link: str, since_s: float, until_s: float) -> float:
+    """Part of what both of the client's links carried between two times."""
+    sent = {name: _sent_between(recording, name, since_s, until_s) for name in ("path0", "path1")}
+    whole = sum(sent.values())
+    return sent[link] / whole if whole else 0.0
+
+
 def _falls_silent(link: str, since_s: float, until_s: float) -> Judge:
     """Between two times, a link carries next to nothing of what both carry."""
 
     def judge(recording: Recording) -> str | None:
-        links = ("path0", "path1")
-        sent = {name: _sent_between(recording, name, since_s, until_s) for name in links}
-        whole = sum(sent.values())
-        share = sent[link] / whole if whole else 0.0
-        if share > _STAYS_OUT:
-            return f"from {since_s} s to {until_s} s {link} carried {share:.1%} of the bytes"
-        return None
+        share = _part_between(recording, link, since_s, until_s)
+        return None if share <= _STAYS_OUT else _told(link, since_s, until_s, share)
 
     return judge
+
+
+def _again(link: str, since_s: float, until_s: float) -> Judge:
+    """A link that carried nothing for a time carries at least a tenth of the bytes again."""
+
+    def judge(recording: Recording) -> str | None:
+        share = _part_between(recording, link, since_s, until_s)
+        return None if share >= _TAKES_PART else _told(link, since_s, until_s, share)
+
+    return judge
+
+
+def _told(link: str, since_s: float, until_s: float, share: float) -> str:
+    return f"from {since_s} s to {until_s} s {link} carried {share:.1%} of the bytes"
 
 
 def _ended_within(limit_s: float) -> Judge:
@@ -215,6 +231,11 @@ def _fetch(size: str, more: str = "") -> str:
 
 def _event(at: str, what: str) -> str:
     return f'\n[[event]]\nat = "{at}"\n{what}'
+
+
+#: Requests with pauses, in which a NAT forgets the client.
+_IN_PAUSES: Final = 'kind = "request-response"\ncount = 4\ninterval = "3 s"\nrequest = "5 kB"\nresponse = "50 kB"'
+_FORGETFUL: Final = 'middlebox = { name = "nat", timeout_s = 1, keep_ports = false }'
 
 
 def _all() -> Iterator[Case]:
@@ -278,9 +299,9 @@ def _all() -> Iterator[Case]:
         "rebind-port",
         "runner",
         "A NAT forgets the client in pauses and gives it other ports; four answers of 50 kB arrive.",
-        'kind = "request-response"\ncount = 4\ninterval = "3 s"\nrequest = "5 kB"\nresponse = "50 kB"',
+        _IN_PAUSES,
         _whole,
-        first='middlebox = { name = "nat", timeout_s = 1, keep_ports = false }',
+        first=_FORGETFUL,
     )
     yield Case(
         "connectionmigration",
@@ -388,24 +409,10 @@ def _of_multipath() -> Iterator[Case]:
         "mp-rebinding",
         "multipath",
         "A NAT of the first path forgets the client in pauses and gives it other ports; four answers arrive.",
-        'kind = "request-response"\ncount = 4\ninterval = "3 s"\nrequest = "5 kB"\nresponse = "50 kB"',
+        _IN_PAUSES,
         _whole,
-        first='middlebox = { name = "nat", timeout_s = 1, keep_ports = false }',
+        first=_FORGETFUL,
     )
-
-
-def _again(link: str, since_s: float, until_s: float) -> Judge:
-    """A link that carried nothing for a time carries at least a tenth of the bytes again."""
-
-    def judge(recording: Recording) -> str | None:
-        sent = {name: _sent_between(recording, name, since_s, until_s) for name in ("path0", "path1")}
-        whole = sum(sent.values())
-        share = sent[link] / whole if whole else 0.0
-        if share < _TAKES_PART:
-            return f"from {since_s} s to {until_s} s {link} carried {share:.1%} of the bytes"
-        return None
-
-    return judge
 
 
 CASES: Final = tuple(_all())

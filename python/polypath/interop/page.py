@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
+from pathlib import Path
 from statistics import median
+from typing import Final
 
 from polypath.interop.cases import CASES
 from polypath.interop.explained import explanations
 from polypath.interop.matrix import Cell
 from polypath.interop.networks import Measured
 from polypath.interop.participants import PARTICIPANTS
+from polypath.results.files import OutputError, require_writable
 
 Pair = tuple[str, str]
+_TITLE: Final = "# Multipath QUIC: every stack against every other"
 
 
 def page(pairs: Sequence[Pair], cells: Sequence[Cell], measured: Sequence[Measured], command: str) -> str:
@@ -28,6 +32,13 @@ def page(pairs: Sequence[Pair], cells: Sequence[Cell], measured: Sequence[Measur
     return "\n".join(parts)
 
 
+def require_replaceable(path: Path) -> None:
+    """Raises OutputError unless a page can be written there, in the place of nothing or of an older one."""
+    require_writable(path.parent)
+    if path.exists() and not path.read_bytes().startswith(_TITLE.encode()):
+        raise OutputError(f"{path} exists and is no such page; name another file, or remove it")
+
+
 def digest(cells: Sequence[Cell], measured: Sequence[Measured]) -> str:
     """The hash of all that was recorded."""
     hashes = [cell.hash for cell in cells] + [each.hash for each in measured]
@@ -38,7 +49,7 @@ def _head(command: str, cells: Sequence[Cell], measured: Sequence[Measured]) -> 
     passed = sum(cell.passed is True for cell in cells)
     failed = sum(cell.passed is False for cell in cells)
     skipped = len(cells) - passed - failed
-    yield f"""# Multipath QUIC: every stack against every other
+    yield f"""{_TITLE}
 
 How stacks of QUIC and Multipath QUIC by different people work together, in one deterministic network.
 

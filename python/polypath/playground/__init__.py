@@ -6,6 +6,6 @@ them from `web/` and `crates/web`.
 """
 
 from polypath.playground.document import PlaygroundError, html, live, require_built
-from polypath.playground.presets import Preset, of_lab, of_scenario, unfit
+from polypath.playground.presets import Preset, command, of_lab, of_scenario
 
-__all__ = ["PlaygroundError", "Preset", "html", "live", "of_lab", "of_scenario", "require_built", "unfit"]
+__all__ = ["PlaygroundError", "Preset", "command", "html", "live", "of_lab", "of_scenario", "require_built"]

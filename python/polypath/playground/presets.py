@@ -55,10 +55,16 @@ class Preset:
         }
 
 
+def command(target: str, run: str | None = None, settings: Sequence[str] = ()) -> str:
+    """What `polypath run` takes for a lab, one of its runs, a scenario file or a result, with settings."""
+    chosen = [] if run is None else [f"--run {run}"]
+    return " ".join([target, *chosen, *(f"--set '{setting}'" for setting in settings)])
+
+
 def of_scenario(scenario: Scenario, command: str) -> Preset:
     """The preset of a scenario. Raises ScenarioError if it varies, or needs what a page does not have."""
-    if (reason := unfit(scenario)) is not None:
-        raise ScenarioError(f"the playground cannot run it: {reason}")
+    if (reason := _unfit(scenario)) is not None:
+        raise ScenarioError(f"a page cannot simulate it: {reason}")
     return Preset(scenario.name, scenario.description or scenario.name, scenario.description, command, scenario)
 
 
@@ -72,21 +78,19 @@ def of_lab(lab: Lab) -> Iterator[Preset]:
         varied = lab.at(run, base)
         point = [f"{path}={axis.labels[0]}" for axis in varied.axes for path in axis.name.split(", ")]
         scenario = varied.with_settings(point)
-        if unfit(scenario) is not None:
+        if _unfit(scenario) is not None:
             continue
         yield Preset(
             name=lab.name if alone else f"{lab.name}/{run.name}",
             title=lab.title,
             question=lab.question,
-            command=" ".join(
-                [target if alone else f"{target} --run {run.name}", *(f"--set '{setting}'" for setting in point)]
-            ),
+            command=command(target, None if alone else run.name, point),
             scenario=scenario,
             tries=[text for text in tries if (named := _RUN.search(text)) is None or named["run"] == run.name],
         )
 
 
-def unfit(scenario: Scenario) -> str | None:
+def _unfit(scenario: Scenario) -> str | None:
     """Why a page cannot run a scenario; None if it can."""
     if scenario.vary:
         return "it is a sweep"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Final
 
 from polypath.results import Recording, client_addresses, metrics, outstanding, pages, video
 from polypath.results.metrics import SECOND
 from polypath.results.outstanding import SILENT_NS
 from polypath.results.phrases import counted, milliseconds, significant
+from polypath.results.points import FEWEST
 
 
 def of(recording: Recording, connection: metrics.Connection, subflows: Sequence[metrics.Subflow]) -> Iterator[str]:
@@ -102,10 +102,6 @@ def _both_ways(recording: Recording, connection: metrics.Connection) -> Iterator
         yield f"{way.bytes:,} B to the {way.receiver}" + ("" if rate is None else f" at {rate / 1e6:.2f} Mbps")
 
 
-#: With fewer requests their 95th percentile lies between the two longest, and says nothing that the longest does not.
-_FEWEST_FOR_P95: Final = 20
-
-
 def _delays(recording: Recording, connection: metrics.Connection) -> Iterator[str]:
     known = metrics.Delays.of(metrics.delays(recording, connection))
     if not known.sent:
@@ -115,7 +111,7 @@ def _delays(recording: Recording, connection: metrics.Connection) -> Iterator[st
     yield counted(known.sent, "message" if messages else "request")
     if known.answered:
         yield f"delay median {_delay(known, 0.5, lost)}"
-        if known.sent >= _FEWEST_FOR_P95:
+        if known.sent >= FEWEST["p95"]:
             yield f"95th percentile {_delay(known, 0.95, lost)}"
         if not known.unanswered:
             yield f"longest {_delay(known, 1.0, lost)}"

@@ -51,6 +51,12 @@ class Measure:
     beyond: float = math.inf
     #: Whether a larger figure is better.
     more_is_better: bool = False
+    #: Of a percentile: the column of what it is of, and how many of those it needs.
+    needs: tuple[str, int] | None = None
+
+    def has_enough(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row of `points` has enough of what the figure is of."""
+        return self.needs is None or (row[self.needs[0]] or 0) >= self.needs[1]
 
 
 @dataclass(frozen=True)
@@ -82,15 +88,29 @@ FEWEST: Final[Mapping[str, int]] = {"p50": 1, "p95": 20, "p99": 100}
 """How many requests or flows a percentile needs: with fewer, it lies between the two longest."""
 
 
-def _asked(percentile: str) -> Callable[[Mapping[str, Any]], bool]:
-    """Fewer requests than a percentile needs are no figure, but what stopped before it sent them all did not finish."""
-    return lambda row: (
-        row["requests"] is not None and (row["requests"] >= FEWEST[percentile] or row["finished"] is False)
+def _of_requests(title: str, heading: str, percentile: str) -> Measure:
+    """Fewer requests are no figure, but what stopped before it sent them all did not finish."""
+    fewest = FEWEST[percentile]
+    return Measure(
+        title,
+        "s",
+        heading,
+        1e-3,
+        lambda row: row["requests"] is not None and (row["requests"] >= fewest or row["finished"] is False),
+        needs=("requests", fewest),
     )
 
 
-def _late(percentile: str = "p50") -> Callable[[Mapping[str, Any]], bool]:
-    return lambda row: bool(row["flows_unfinished"]) and row["flows"] >= FEWEST[percentile]
+def _of_flows(title: str, heading: str, percentile: str = "p50") -> Measure:
+    fewest = FEWEST[percentile]
+    return Measure(
+        title,
+        "s",
+        heading,
+        1e-3,
+        lambda row: bool(row["flows_unfinished"]) and row["flows"] >= fewest,
+        needs=("flows", fewest),
+    )
 
 
 def _is_page(row: Mapping[str, Any]) -> bool:
@@ -104,14 +124,14 @@ def _is_video(row: Mapping[str, Any]) -> bool:
 MEASURES: Final[Mapping[str, Measure]] = {
     "goodput_mbps": Measure("goodput", "Mbps", "Mbps", more_is_better=True),
     "completion_s": Measure("completion time", "s", "time s", unfinished=lambda row: row["finished"] is False),
-    "delay_median_s": Measure("median delay of the requests", "s", "delay ms", 1e-3, _asked("p50")),
-    "delay_p95_s": Measure("95th percentile of the delay", "s", "95 % ms", 1e-3, _asked("p95")),
-    "delay_p99_s": Measure("99th percentile of the delay", "s", "99 % ms", 1e-3, _asked("p99")),
+    "delay_median_s": _of_requests("median delay of the requests", "delay ms", "p50"),
+    "delay_p95_s": _of_requests("95th percentile of the delay", "95 % ms", "p95"),
+    "delay_p99_s": _of_requests("99th percentile of the delay", "99 % ms", "p99"),
     "unanswered": Measure("requests without an answer", "requests", "unanswered"),
-    "flow_mean_s": Measure("mean completion time of the flows", "s", "flow ms", 1e-3, _late()),
-    "flow_median_s": Measure("median completion time of the flows", "s", "flow 50 % ms", 1e-3, _late()),
-    "flow_p95_s": Measure("95th percentile of the flows' completion times", "s", "flow 95 % ms", 1e-3, _late("p95")),
-    "flow_p99_s": Measure("99th percentile of the flows' completion times", "s", "flow 99 % ms", 1e-3, _late("p99")),
+    "flow_mean_s": _of_flows("mean completion time of the flows", "flow ms"),
+    "flow_median_s": _of_flows("median completion time of the flows", "flow 50 % ms", "p50"),
+    "flow_p95_s": _of_flows("95th percentile of the flows' completion times", "flow 95 % ms", "p95"),
+    "flow_p99_s": _of_flows("99th percentile of the flows' completion times", "flow 99 % ms", "p99"),
     "video_mbps": Measure(
         "mean rate of the video shown",
         "Mbps",
@@ -138,7 +158,13 @@ FLOWS: Final = "flows"
 """What the column `application` has for a group of flows that arrive."""
 
 _OF_FLOWS: Final[Mapping[str, str]] = {"flow_median_s": "p50", "flow_p95_s": "p95", "flow_p99_s": "p99"}
-_OF_REQUESTS: Final[Mapping[str, str]] = {"delay_median_s": "p50", "delay_p95_s": "p95", "delay_p99_s": "p99"}
+"""Columns, and what a group's summary calls them; below of a connection's requests."""
+
+_OF_REQUESTS: Final[Mapping[str, str]] = {
+    "delay_median_s": "median_s",
+    "delay_p95_s": "p95_s",
+    "delay_p99_s": "p99_s",
+}
 
 _DELAYS: Final = (*_OF_REQUESTS, "unanswered")
 _SEEN: Final[Mapping[str, tuple[str, ...]]] = {
@@ -171,16 +197,13 @@ def measures_of(
             found[str(name)] = chosen
         else:
             of_all = ("flow_mean_s", "flow_p95_s", "flow_p99_s") if kind == FLOWS else telling(by_name[str(name)])
-            found[str(name)] = [measure for measure in of_all if supported(measure, group)]
+            found[str(name)] = [measure for measure in of_all if supported(MEASURES[measure], group)]
     return found
 
 
-def supported(measure: str, points: pl.DataFrame) -> bool:
-    """Whether some of a connection's points have enough requests or flows for a measure, if it is a percentile."""
-    for counted, percentiles in (("requests", _OF_REQUESTS), ("flows", _OF_FLOWS)):
-        if measure in percentiles:
-            return bool((points[counted] >= FEWEST[percentiles[measure]]).any())
-    return True
+def supported(measure: Measure, points: pl.DataFrame) -> bool:
+    """Whether some of a connection's points have enough of what a measure is of."""
+    return measure.needs is None or bool((points[measure.needs[0]] >= measure.needs[1]).any())
 
 
 def short(measure: str) -> str:
@@ -279,7 +302,7 @@ def _of_group(group: Mapping[str, Any], transport: str) -> dict[str, Any]:
         "flows": flows,
         "flows_unfinished": group["unfinished"],
         "flow_mean_s": times["mean"],
-        **{column: times[key] if flows >= FEWEST[key] else None for column, key in _OF_FLOWS.items()},
+        **_percentiles(times, _OF_FLOWS, {"flows": flows}),
         "flow_times_s": group["times_s"],
         "interface": [],
         "subflow_share": [],
@@ -323,7 +346,7 @@ def _row(connection: Mapping[str, Any], application: Mapping[str, Any]) -> dict[
         "finished": connection["finished"],
         "requests": requests["count"] if asks else None,
         "unanswered": requests["unanswered"] if asks else None,
-        **_delays(requests),
+        **_percentiles(requests, _OF_REQUESTS, {"requests": requests["count"]}),
         **dict.fromkeys(("flows", "flows_unfinished", "flow_mean_s", *_OF_FLOWS, "flow_times_s")),
         "video_mbps": video.get("mbps"),
         "startup_s": video.get("startup_s"),
@@ -336,12 +359,10 @@ def _row(connection: Mapping[str, Any], application: Mapping[str, Any]) -> dict[
     }
 
 
-def _delays(requests: Mapping[str, Any]) -> dict[str, float | None]:
-    summarised = {"p50": "median_s", "p95": "p95_s", "p99": "p99_s"}
-    return {
-        column: requests[summarised[percentile]] if requests["count"] >= FEWEST[percentile] else None
-        for column, percentile in _OF_REQUESTS.items()
-    }
+def _percentiles(
+    summarised: Mapping[str, Any], columns: Mapping[str, str], counts: Mapping[str, int]
+) -> dict[str, float | None]:
+    return {column: summarised[key] if MEASURES[column].has_enough(counts) else None for column, key in columns.items()}
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -143,7 +143,7 @@ def over_seeds(points: pl.DataFrame, axes: Sequence[Axis], measures: Mapping[str
     place = {column: points.schema[column] for column in kept}
     varied = varying(points, kept)
     told = {
-        connection: {name: measure for name, measure in measures.items() if supported(name, own)}
+        connection: {name: measure for name, measure in measures.items() if supported(measure, own)}
         for (connection,), own in points.group_by("connection")
     }
     rows = []

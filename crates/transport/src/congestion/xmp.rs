@@ -1,7 +1,7 @@
 //! XMP: explicit congestion control of several paths, for data centres (Cao, Xu, Fu and Dong, CoNEXT 2013).
 //!
 //! BOS cuts the window of a path by a part at the first mark of a round trip; TraSh couples how much the paths grow. Rules are those of the
-//! paper's algorithm 1. Its receiver returns up to three marks in two bits. Here the receiver is DCTCP's, which echoes each (RFC 8257
+//! paper's algorithm 1, and agree with the ns-3 model of the authors of AMP (`mp-tcp-socket-base.cc`). The paper's receiver returns up to three marks in two bits. Here the receiver is DCTCP's, which echoes each (RFC 8257
 //! section 3.2). That tells no less to a sender that reacts once a round trip.
 
 use super::linked;

@@ -33,7 +33,7 @@ def page(pairs: Sequence[Pair], cells: Sequence[Cell], measured: Sequence[Measur
 
 
 def require_replaceable(path: Path) -> None:
-    """Raises OutputError unless a page can be written there, in the place of nothing or of an older one."""
+    """Raises OutputError if a page cannot be written there, or would replace another file."""
     require_writable(path.parent)
     if path.exists() and not path.read_bytes().startswith(_TITLE.encode()):
         raise OutputError(f"{path} exists and is no such page; name another file, or remove it")

@@ -296,6 +296,24 @@ fn dualpi2_drops_the_surplus_of_both_queues_on_overload() {
     assert!((rate - 0.5).abs() < 0.02, "{rate}");
 }
 
+/// RFC 9332 section 2.5.1.1: it cannot know that a mark was put on a packet of ECT(0).
+#[test]
+fn what_waits_with_a_mark_overtakes_once_dualpi2_takes_over() {
+    let mut pair = pair(common::drop_tail(None, None));
+    for ecn in [Ecn::Ect0, Ecn::Ect0, Ecn::Ce] {
+        pair.send_of(0, &[1000], ecn);
+    }
+    let change = Change {
+        queue: Some(QueueConfig::DualPi2(dual_pi2())),
+        ..Change::default()
+    };
+    let log = &mut pair.log;
+    pair.network.apply(FORWARD, &change, log).unwrap();
+    pair.run(SECOND);
+    let order: Vec<u32> = pair.packets.iter().map(|packet| packet.body).collect();
+    assert_eq!(order, [0, 2, 1]);
+}
+
 #[test]
 fn pie_lets_a_burst_pass_and_then_holds_the_delay() {
     let queue = PieConfig {

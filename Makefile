@@ -4,28 +4,28 @@
 # make build  the command at .venv/bin/polypath      make docs   the documentation      make bench   the benchmarks
 # make bench-htsim HTSIM=FILE  the works beside csg-htsim, which you have built (docs/performance.md); ROUNDS=n of each, BUILT='g++ 12 -O2' for the page
 # make web    the programs of the report page and of the playground (python/polypath/report), from web/, and the playground's simulator
-# make validation  every lab against its published figures (docs/validation.md), about a quarter of an hour on two idle cores
+# make validation  every lab against its published figures (assurance/records/validation.md), about a quarter of an hour on two idle cores
 # make figures  the figures of the documentation (docs/figures)
 # make coverage  how often the intervals of docs/statistics.md cover
-# make fuzz   every fuzzer in turn for HOURS=n of CPU time, JOBS=n at once; the record adds up (docs/fuzzing.md); nightly Rust
-# make fuzz-coverage  lines of endpoints and parsers that the fuzzers reach (docs/fuzzing.md); CASES=n of each kind
+# make fuzz   every fuzzer in turn for HOURS=n of CPU time, JOBS=n at once; the record adds up (assurance/records/fuzzing.md); nightly Rust
+# make fuzz-coverage  lines of endpoints and parsers that the fuzzers reach (assurance/records/fuzzing.md); CASES=n of each kind
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
 # make wheel  dist/polypath-*.whl for this machine or, on Linux, TARGET=aarch64-unknown-linux-gnu; make wheel-test tries it
 # make sdist  dist/polypath-*.tar.gz, the source distribution; make sdist-test builds it in an empty environment
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign), unless the program changed
-# make quic-outages  10,000 transfers over Multipath QUIC whose paths go dark, CASES=n of them from FIRST=n on; a minute or two (docs/campaign.md)
-# make packetdrill PACKETDRILL=FOLDER  packetdrill's scripts against our endpoints and the kernel of engine linux; you have built it there (docs/conformance.md)
-# make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (docs/beside.md); SCENARIOS=n from FIRST=n on
-# make joins  the cases of the kernel's selftest mptcp_join.sh on the simulator and on the kernel of engine linux (docs/joins.md)
-# make subflows  1,000 random set-ups of path management on the simulator and on the kernel (docs/subflows.md); SCENARIOS=n from FIRST=n on
-# make twins     80 captures of networks with hidden parameters, and their twins (docs/twins.md); CAPTURES=n from FIRST=n on
-# make tab       every preset of the playground in a browser, its recording beside the command's (docs/tab.md)
-# make metamorphic  20,000 random scenarios, each run again after a change without effect (docs/metamorphic.md); SCENARIOS=n from FIRST=n on
-# make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (docs/sabotage.md); TIMES=n
-# make hostile  every command on hostile machines: full disks, no rights, closed streams (docs/hostile.md); needs root for some
-# make interop  the published test cases of QUIC against noq-proto, quinn-proto and aioquic (docs/interop.md)
+# make quic-outages  10,000 transfers over Multipath QUIC whose paths go dark, CASES=n of them from FIRST=n on; a minute or two (assurance/records/campaign.md)
+# make packetdrill PACKETDRILL=FOLDER  packetdrill's scripts against our endpoints and the kernel of engine linux; you have built it there (assurance/records/conformance.md)
+# make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (assurance/records/beside.md); SCENARIOS=n from FIRST=n on
+# make joins  the cases of the kernel's selftest mptcp_join.sh on the simulator and on the kernel of engine linux (assurance/records/joins.md)
+# make subflows  1,000 random set-ups of path management on the simulator and on the kernel (assurance/records/subflows.md); SCENARIOS=n from FIRST=n on
+# make twins     80 captures of networks with hidden parameters, and their twins (assurance/records/twins.md); CAPTURES=n from FIRST=n on
+# make tab       every preset of the playground in a browser, its recording beside the command's (assurance/records/tab.md)
+# make metamorphic  20,000 random scenarios, each run again after a change without effect (assurance/records/metamorphic.md); SCENARIOS=n from FIRST=n on
+# make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (assurance/records/sabotage.md); TIMES=n
+# make hostile  every command on hostile machines: full disks, no rights, closed streams (assurance/records/hostile.md); needs root for some
+# make interop  the published test cases of QUIC against noq-proto, quinn-proto and aioquic (assurance/records/interop.md)
 # make steady  the tests that count on real time, twenty times (RUNS=n); HOW=--busy beside a full load, HOW='--cpus 0.8' with less of the machine
-# make mutants  faults put into transport, net and results, which tests should notice (docs/mutants.md); SAMPLES=PACKAGE:SEED:COUNT
+# make mutants  faults put into transport, net and results, which tests should notice (assurance/records/mutants.md); SAMPLES=PACKAGE:SEED:COUNT
 # make soak   ten simulated minutes (MINUTES=60 for more) of that kernel with KASAN and lockdep, which is built once, too (20 minutes)
 
 SHELL := /bin/sh
@@ -227,47 +227,47 @@ packetdrill: build kernel-tools
 	    iproute2 net-tools ethtool procps python3
 	@cargo build --locked --quiet -p polypath-packetdrill
 	@$(BIN)/polypath kernel build --conformance
-	@$(BIN)/python assurance/packetdrill/run.py --out docs/conformance.md
+	@$(BIN)/python assurance/packetdrill/run.py --out assurance/records/conformance.md
 
 subflows: SCENARIOS = 1000
 subflows: kernel
-	@$(BIN)/python -m assurance.subflows --count $(SCENARIOS) --first $(FIRST) --out docs/subflows.md
+	@$(BIN)/python -m assurance.subflows --count $(SCENARIOS) --first $(FIRST) --out assurance/records/subflows.md
 
 beside: SCENARIOS = 1330
 beside: kernel
 	@cargo build --locked --quiet -p polypath-lab --example campaign
-	@$(BIN)/python -m assurance.beside --count $(SCENARIOS) --first $(FIRST) --out docs/beside.md
+	@$(BIN)/python -m assurance.beside --count $(SCENARIOS) --first $(FIRST) --out assurance/records/beside.md
 
 tab: build $(PAGE)/.ready $(SIMULATOR)
 	@.ci/need 'command -v chromium' chromium
-	@$(BIN)/python -m assurance.tab --out docs/tab.md
+	@$(BIN)/python -m assurance.tab --out assurance/records/tab.md
 
 joins: kernel
-	@$(BIN)/python -m assurance.joins --out docs/joins.md
+	@$(BIN)/python -m assurance.joins --out assurance/records/joins.md
 
 twins: CAPTURES = 80
 twins: kernel
-	@$(BIN)/python -m assurance.twins --count $(CAPTURES) --first $(FIRST) --out docs/twins.md
+	@$(BIN)/python -m assurance.twins --count $(CAPTURES) --first $(FIRST) --out assurance/records/twins.md
 
 metamorphic: SCENARIOS = 20000
 metamorphic: build
-	@$(BIN)/python -m assurance.metamorphic --count $(SCENARIOS) --first $(FIRST) --out docs/metamorphic.md
+	@$(BIN)/python -m assurance.metamorphic --count $(SCENARIOS) --first $(FIRST) --out assurance/records/metamorphic.md
 
 fairness: build
-	@$(BIN)/python -m assurance.fairness --jobs $(or $(JOBS),1) --out docs/fairness.md --figure docs/figures/fairness.png
+	@$(BIN)/python -m assurance.fairness --jobs $(or $(JOBS),1) --out assurance/records/fairness.md --figure docs/figures/fairness.png
 
 TIMES ?= 20
 
 sabotage: build
 	@.ci/need 'command -v unshare && command -v setpriv && command -v mount' util-linux mount
-	@$(BIN)/python -m assurance.sabotage --times $(TIMES) --out docs/sabotage.md
+	@$(BIN)/python -m assurance.sabotage --times $(TIMES) --out assurance/records/sabotage.md
 
 hostile: build
 	@.ci/need 'command -v unshare && command -v setpriv && command -v prlimit && command -v mount' util-linux mount
-	@$(BIN)/python -m assurance.hostile --out docs/hostile.md
+	@$(BIN)/python -m assurance.hostile --out assurance/records/hostile.md
 
 interop: $(VENV)/.ready
-	@cargo run --locked --quiet -p polypath-interop --example matrix -- --python $(BIN)/python --out docs/interop.md
+	@cargo run --locked --quiet -p polypath-interop --example matrix -- --python $(BIN)/python --out assurance/records/interop.md
 
 # Of each package and seed so many mutants.
 SAMPLES ?= polypath-transport:3:19 polypath-net:1:24 polypath.results:3:20
@@ -275,7 +275,7 @@ SAMPLES ?= polypath-transport:3:19 polypath-net:1:24 polypath.results:3:20
 mutants: build
 	@command -v cargo-mutants >/dev/null || cargo install --locked --quiet cargo-mutants
 	@$(BIN)/pip install --quiet --group mutants
-	@$(BIN)/python -m assurance.mutants $(SAMPLES) --out docs/mutants.md
+	@$(BIN)/python -m assurance.mutants $(SAMPLES) --out assurance/records/mutants.md
 
 kernel-tools:
 	@.ci/need 'command -v flex' flex
@@ -292,7 +292,7 @@ docs: build $(PAGE)/.ready $(SIMULATOR)
 	@echo 'docs/_build/html/index.html'
 
 validation: build
-	$(BIN)/polypath check --all --markdown docs/validation.md || test $$? -eq 1 # a miss stands on the page
+	$(BIN)/polypath check --all --markdown assurance/records/validation.md || test $$? -eq 1 # a miss stands on the page
 
 # The sweeps whose figures the documentation shows; what is there already of target/figures is kept.
 FIGURES := settings-grid:grid-goodput shared-bottleneck/shared:curve-goodput buffers/lan:curve-goodput \
@@ -335,7 +335,7 @@ JOBS ?= 1
 fuzz: $(VENV)/.ready
 	@command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
 	@cargo +nightly --version >/dev/null 2>&1 || rustup --quiet toolchain install --profile minimal nightly
-	@$(BIN)/python -m assurance.fuzzing --hours $(HOURS) --jobs $(JOBS) --out docs/fuzzing.md
+	@$(BIN)/python -m assurance.fuzzing --hours $(HOURS) --jobs $(JOBS) --out assurance/records/fuzzing.md
 
 # Lines of the endpoints and parsers that the fuzzers reach, CASES of each kind.
 CASES ?= 500

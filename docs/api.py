@@ -22,7 +22,7 @@ MODULES = {
     "polypath.gym": "See [Learning agents](../learning.md).",
     "polypath.sweeps": "See [Sweeps](../sweeps.md).",
     "polypath.plots": "See [Figures](../figures.md).",
-    "polypath.labs": "See [Validation](../validation.md).",
+    "polypath.labs": "See [Validation](../../assurance/records/validation.md).",
 }
 #: Signatures up to so many characters stand on one line.
 WIDTH = 88

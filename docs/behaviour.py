@@ -1,6 +1,6 @@
 """What every packet scheduler and congestion control does on six fixed networks of two paths, as a page.
 
-python docs/behaviour.py    writes docs/behaviour.md, which is also the snapshot that a test holds the code to
+python docs/behaviour.py    writes assurance/records/behaviour.md, a snapshot that a test compares with the code
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from polypath.results import metrics
 from polypath.sweeps import points
 
 HERE = Path(__file__).parent
-PAGE = HERE / "behaviour.md"
+PAGE = HERE.parent / "assurance" / "records" / "behaviour.md"
 SCENARIOS = HERE / "behaviour"
 
 #: When TCP joins, from when on its rate is taken for settled, and the end, in s (sharing.toml).
@@ -26,9 +26,9 @@ INTRODUCTION = """\
 # Behaviour of the algorithms
 
 What each packet scheduler and congestion control does, with default parameters, on six fixed networks of two
-paths. This page is written by `python docs/behaviour.py` from the scenarios in `docs/behaviour`; the tests hold it
-to what the code does, so that a change of behaviour shows in review. It is no ranking: each network has one seed
-and one size of buffers, those of profile `rfc`.
+paths. `python docs/behaviour.py` writes this page from the scenarios in `docs/behaviour`. A test compares it with
+the code, so that a change of behaviour shows in review. It is no ranking: each network has one seed and one size
+of buffers, those of profile `rfc`.
 
 | network | first path | second path |
 |---|---|---|
@@ -43,9 +43,12 @@ and one size of buffers, those of profile `rfc`.
 SCHEDULERS = """\
 ## Packet schedulers
 
-Client and server have the scheduler, and LIA. `bulk`: 8 MB sent: goodput, time from start to last byte, most that
-waited for reassembly, bytes sent again on the same subflow, bytes sent again on the other. `fetch`: time for a
-file of 256 kB. `requests`: mean delay of 20 requests, each answered by 10 kB.
+Client and server have the scheduler, and LIA.
+
+- `bulk`, 8 MB: goodput, time from start to last byte, most that waited for reassembly, retransmitted bytes,
+  reinjected bytes.
+- `fetch`: time for a file of 256 kB.
+- `requests`: mean delay of 20 requests, each answered by 10 kB.
 """
 
 CONGESTION = f"""\

@@ -8,11 +8,14 @@ sys.path.insert(0, str(HERE))
 
 import generate  # noqa: E402
 import laboratories  # noqa: E402
+import records  # noqa: E402
+from sphinx.application import Sphinx  # noqa: E402
 
 from polypath import labs  # noqa: E402
 
 generate.write(HERE / "reference")
 laboratories.draw(HERE / "reference" / laboratories.FOLDER, labs.names())
+records.publish(HERE)
 
 project = "Polypath"
 copyright = "the Polypath authors"
@@ -28,3 +31,11 @@ html_title = "Polypath"
 html_static_path = ["_static"]
 html_css_files = ["wide.css"]
 highlight_language = "none"
+
+
+def _with_published_records(_app: Sphinx, _page: str, source: list[str]) -> None:
+    source[0] = records.published(source[0])
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("source-read", _with_published_records)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-PAGE = DOCS / "tested.md"
+RECORDS = ROOT / "assurance" / "records"
+PAGE = RECORDS / "tested.md"
 
 Row = tuple[str, str, str]
 """What is tested, how many, and the command that counts or runs them."""
@@ -23,7 +24,7 @@ def printed(*command: str) -> str:
 
 
 def text(page: str) -> str:
-    return (DOCS / page).read_text(encoding="utf-8")
+    return (RECORDS / page).read_text(encoding="utf-8")
 
 
 def found(pattern: str, page: str) -> str:

@@ -97,7 +97,7 @@ OPEN_ENDED: Final = frozenset({"stream", "ping-pong", "bulk for a time"})
 
 
 def plan(number: int) -> Plan:
-    """The scenario of that number, as the campaign of docs/campaign.md draws it."""
+    """The scenario of that number, as the campaign of assurance/records/campaign.md draws it."""
     told = subprocess.run([GENERATOR, "plan", str(number)], check=True, capture_output=True, text=True)
     return Plan(json.loads(told.stdout))
 

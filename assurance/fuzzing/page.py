@@ -9,7 +9,7 @@ from typing import Final
 from .fuzzers import ROOT
 from .record import CLEAN, Line
 
-PAGE: Final = ROOT / "docs" / "fuzzing.md"
+PAGE: Final = ROOT / "assurance" / "records" / "fuzzing.md"
 BEGIN, END = "<!-- fuzzed: begin -->", "<!-- fuzzed: end -->"
 HEAD: Final = ("fuzzer", "CPU time, h", "executions", "found", "first", "last", "commits")
 

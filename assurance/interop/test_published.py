@@ -20,7 +20,7 @@ def matrix(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("seed", [slow(1), datetime.date.today().toordinal()])
 def test_what_the_page_says_of_aioquic(seed: int) -> None:
-    page = ["--check", "docs/interop.md", "--seed", str(seed)]
+    page = ["--check", "assurance/records/interop.md", "--seed", str(seed)]
     done = matrix("--python", sys.executable, "--peer", "aioquic", *page)
     assert done.returncode == 0, done.stdout + done.stderr
 

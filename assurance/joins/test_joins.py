@@ -14,7 +14,7 @@ from .case import Case
 from .cases import CASES
 from .run import Outcome, outcomes, scenario, simulated
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "joins.md"
+PAGE = Path(__file__).resolve().parents[1] / "records" / "joins.md"
 
 #: Cases of every kind, as many as share a boot of the guest.
 SOME = (

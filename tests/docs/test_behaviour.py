@@ -14,7 +14,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 def test_the_page_is_what_the_algorithms_do() -> None:
     """A change that is meant is taken over by `python docs/behaviour.py`, and reviewed as a change of that page."""
     module = loaded(DOCS / "behaviour.py")
-    committed = (DOCS / "behaviour.md").read_text()
+    committed = module.PAGE.read_text()
     assert module.page().splitlines() == committed.splitlines()
     for kind, part in (("scheduler", "### Schedulers: "), ("congestion", "### Congestion control: ")):
         tables = [table for table in committed.split("### ") if f"### {table}".startswith(part)]

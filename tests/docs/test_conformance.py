@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "assurance" / "packetdrill"
-PAGE = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "assurance" / "records" / "conformance.md").read_text(encoding="utf-8")
 OUTCOME = "(passed|failed|not supported)"
 ROW = re.compile(rf"^\| ((?:mptcp|tcp)/\S+\.pkt)(, IPv[46])? \| {OUTCOME} \| {OUTCOME} \| (.*) \|$", re.MULTILINE)
 #: Script, version of IP if they differ, our outcome, the kernel's, the reason.

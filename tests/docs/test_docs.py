@@ -17,8 +17,12 @@ from ..scripts import loaded
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+RECORDS = ROOT / "assurance" / "records"
 COMMAND = Path(sysconfig.get_path("scripts")) / "polypath"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("model/*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *(page for folder in (DOCS, DOCS / "model", RECORDS) for page in sorted(folder.glob("*.md"))),
+]
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -93,6 +97,20 @@ def test_links_of_generated_pages_resolve(reference: Path) -> None:
         assert _dangling(page, page.read_text(encoding="utf-8"), reference) == []
 
 
+def test_links_of_published_records_lead_from_their_place(tmp_path: Path) -> None:
+    records = loaded(DOCS / "records.py")
+    records.publish(tmp_path)
+    published = sorted((tmp_path / records.FOLDER).glob("*.md"))
+    assert [page.name for page in published] == sorted(page.name for page in RECORDS.glob("*.md"))
+    for page in published:
+        names = {link.partition("#")[0] for link in _links(page.read_text(encoding="utf-8"))} - {""}
+        beside, elsewhere = ({name for name in names if name.startswith("..") is far} for far in (False, True))
+        assert all((page.parent / name).exists() for name in beside)
+        assert all((DOCS / records.FOLDER / name).resolve().exists() for name in elsewhere)
+    text = "[a](../assurance/records/tab.md) [b](../../assurance/records/tab.md#top)"
+    assert records.published(text) == "[a](evidence/tab.md) [b](../evidence/tab.md#top)"
+
+
 def test_every_lab_has_a_page_with_its_network(reference: Path) -> None:
     folder = reference / "labs"
     assert {page.stem for page in folder.glob("*.md")} == set(labs.names())
@@ -122,6 +140,6 @@ def test_every_algorithm_and_setting_is_on_its_page(reference: Path) -> None:
 
 
 def test_every_lab_is_on_the_validation_page() -> None:
-    page = (DOCS / "validation.md").read_text(encoding="utf-8")
+    page = (RECORDS / "validation.md").read_text(encoding="utf-8")
     for lab in (ROOT / "python" / "polypath" / "labs").glob("*/lab.toml"):
         assert f"Lab `{lab.parent.name}`" in page

@@ -26,7 +26,7 @@ COMMAND = (sys.executable, "-m", "polypath")
 Run = Callable[..., Recording]
 Load = Callable[..., Scenario]
 
-#: Figures of one scenario on both engines (docs/fidelity.md).
+#: Figures of one scenario on both engines (assurance/records/fidelity.md).
 AGREEMENT = 0.05
 
 RULES = {

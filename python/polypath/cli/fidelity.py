@@ -85,7 +85,7 @@ How close the simulator's profile `linux` comes to the upstream kernel, scenario
 Each scenario runs on the simulator and on the kernel in virtual time. The scenarios are in `python/polypath/fidelity`.
 This page is written by
 
-    polypath compare --all --markdown docs/fidelity.md
+    polypath compare --all --markdown assurance/records/fidelity.md
 
 - A figure is the mean over the given number of runs.
 - Both engines run the same plans, but their random losses differ.
@@ -104,7 +104,7 @@ The same scenarios run twice in the simulator: once with Polypath's own endpoint
 Each endpoint of noq-proto runs in virtual time with real TLS and packets.
 The scenarios are in `python/polypath/fidelity`. This page is written by
 
-    polypath compare --all --engines sim,noq --markdown docs/fidelity-noq.md
+    polypath compare --all --engines sim,noq --markdown assurance/records/fidelity-noq.md
 
 - A figure is the mean over the given number of runs.
 - Both stacks use the same seeds, but random losses hit different packets.
@@ -114,7 +114,7 @@ The scenarios are in `python/polypath/fidelity`. This page is written by
   (`ack_path = "fastest"`), not by default.
 - A path held back by its pacer counts as full, as in noq (`waits_for_pacer = false`).
 
-[The model](model/noq.md) lists noq's other rules.
+[The model](../../docs/model/noq.md) lists noq's other rules.
 
 `mpquic-failover` differs by a rule of Polypath's. A path with two unanswered probes hands its data to
 the others. It then carries only probes until one is answered, perhaps a probe timeout after the link is back.

@@ -139,7 +139,7 @@ _HEAD = """# Fidelity: the labs beside the kernel
 Whether simulator and upstream kernel agree on every run of every lab, both in the profile `linux`.
 The kernel runs in virtual time. This page is written by
 
-    polypath compare --labs --markdown docs/fidelity-labs.md
+    polypath compare --labs --markdown assurance/records/fidelity-labs.md
 
 [Fidelity](fidelity.md) has scenarios that were made for this comparison. The rules here are:
 

@@ -63,7 +63,7 @@ makes this page, and a rerun makes the same page:
 The page has {len(cells)} cells: {passed} passed, {failed} failed and {skipped} were not played. The hash of all
 recordings is `{digest(cells, measured)[:32]}`.
 
-The stacks `picoquic` and `aioquic` need the extras of their names ([what to install](model/picoquic.md)).
+The stacks `picoquic` and `aioquic` need the extras of their names ([what to install](../../docs/model/picoquic.md)).
 [The other page](interop.md) has the published test cases of single-path QUIC, where packets on the wire decide.
 Here recordings of both ends decide.
 """
@@ -140,7 +140,7 @@ def _absent() -> Iterator[str]:
 
 - tquic 1.6 speaks draft 05 of multipath and could meet only itself. It asks the system for the time and for randomness
   while it sends and receives (`Instant::now`, `thread_rng`), so that it cannot run in virtual time.
-- Programs with stacks in other languages run on engine `linux` or `live` ([programs](programs.md)).
+- Programs with stacks in other languages run on engine `linux` or `live` ([programs](../../docs/programs.md)).
 """
 
 

@@ -7,7 +7,7 @@ use polypath_interop::matrix::{Cell, stands};
 use polypath_interop::peer::{NoqProto, Peer, QuinnProto};
 use polypath_interop::scenario::{REGISTRY, Verdict, run};
 
-const PAGE: &str = include_str!("../../../../docs/interop.md");
+const PAGE: &str = include_str!("../../../../assurance/records/interop.md");
 
 /// One fixed seed, and one of the day.
 fn seeds() -> [u64; 2] {

@@ -4,9 +4,11 @@ mod bench;
 mod capture;
 mod control;
 mod figures;
+#[cfg(unix)]
 mod live;
 mod panics;
 mod parquet;
+#[cfg(unix)]
 mod quic;
 mod recording;
 mod routes;
@@ -69,15 +71,22 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capture::trace, module)?)?;
     module.add_function(wrap_pyfunction!(figures::charge_sentence, module)?)?;
     module.add_function(wrap_pyfunction!(figures::charge_title, module)?)?;
-    module.add_function(wrap_pyfunction!(live::carry, module)?)?;
     module.add_function(wrap_pyfunction!(parquet::parquet_size, module)?)?;
-    module.add_function(wrap_pyfunction!(quic::quic_fetch, module)?)?;
-    module.add_function(wrap_pyfunction!(quic::quic_serve, module)?)?;
+    #[cfg(unix)]
+    fill_with_sockets(module)?;
     module.add_function(wrap_pyfunction!(simulation::check, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(fault, module)?)?;
     module.add_function(wrap_pyfunction!(wifi_rates, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)
+}
+
+/// What needs the sockets and descriptors of Unix.
+#[cfg(unix)]
+fn fill_with_sockets(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(live::carry, module)?)?;
+    module.add_function(wrap_pyfunction!(quic::quic_fetch, module)?)?;
+    module.add_function(wrap_pyfunction!(quic::quic_serve, module)?)
 }
 
 /// The algorithms of a kind as a JSON list.

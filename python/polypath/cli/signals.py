@@ -15,11 +15,14 @@ import typer
 
 from polypath.errors import PolypathError
 
-_HANDLED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+if sys.platform == "win32":
+    _HANDLED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGBREAK)
+else:
+    _HANDLED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    #: Has a read of the terminal return, and says nothing else.
+    _NUDGE: Final = signal.SIGURG
 #: An algorithm in Python may swallow the exception; this many signals end the process all the same.
 _MOST: Final = 3
-#: Has a read of the terminal return, and says nothing else.
-_NUDGE: Final = signal.SIGURG
 _NUDGES: Final = 20
 _BETWEEN_NUDGES_S: Final = 0.1
 
@@ -93,8 +96,11 @@ def unwrapped() -> Iterator[None]:
 def heard_while_reading() -> Iterator[None]:
     """Has a signal end a read of readline that only began after it came.
 
-    CPython looks at signals before it waits in select, which a signal in between does not end.
+    CPython looks at signals before it waits in select, which a signal in between does not end. Windows has no readline.
     """
+    if sys.platform == "win32":
+        yield
+        return
     heard, tell = os.pipe()
     os.set_blocking(tell, False)
     reader, ended = threading.get_ident(), threading.Event()

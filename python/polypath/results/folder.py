@@ -12,8 +12,6 @@ that still have this content are ever removed or replaced.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -26,7 +24,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from polypath.results import layout, reading
+from polypath.results import layout, locks, reading
 from polypath.results.files import OutputError
 
 LOCK = ".polypath.lock"
@@ -393,19 +391,15 @@ def _locked(real: Path, shown: Path) -> Iterator[None]:
 
 def _lock(path: Path, shown: Path) -> int:
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        descriptor = locks.opened(path)
         try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode) or found.st_size:
                 raise OutputError(f"{shown / LOCK} exists and is not a Polypath lock; move it away")
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                    raise OutputError(
-                        f"another process is writing to {shown}; wait until it has ended, or name another folder"
-                    ) from error
-                raise
+            if not locks.taken(descriptor):
+                raise OutputError(
+                    f"another process is writing to {shown}; wait until it has ended, or name another folder"
+                )
             # The process that had the lock removes the file before it lets go of it.
             with suppress(FileNotFoundError):
                 if path.stat().st_ino == found.st_ino:

@@ -5,7 +5,8 @@ use polypath_wire::quic::Frame;
 use smallvec::SmallVec;
 
 use super::closed::Close;
-use super::connection::{Connection, payload};
+use super::connection::Connection;
+use super::datagram_size::payload;
 use crate::{CloseReason, EventKind, Nanos};
 
 /// How an application closes a connection that served it.
@@ -18,13 +19,17 @@ const DONE: Close = Close {
 impl Connection {
     /// Opens a stream, if the peer admits another one.
     pub fn open(&mut self, bidirectional: bool) -> Option<u64> {
-        self.streams
-            .open(bidirectional, &self.parameters, &mut self.control)
+        self.streams.open(
+            bidirectional,
+            &self.packets.parameters,
+            &mut self.packets.control,
+        )
     }
 
     /// The stream of the plain calls.
     fn own_stream(&mut self) -> Option<u64> {
-        self.streams.open_own(&self.parameters, &mut self.control)
+        self.streams
+            .open_own(&self.packets.parameters, &mut self.packets.control)
     }
 
     /// The application writes `bytes` to the connection's one stream.
@@ -36,16 +41,16 @@ impl Connection {
 
     /// The application writes `bytes` to a stream. What the send buffer has no room for waits.
     pub fn write_to(&mut self, stream: u64, bytes: u64, now: Nanos) {
-        self.now = now;
-        if !self.lifetime.over() && self.streams.outgoing_mut().write(stream, bytes) {
+        self.packets.now = now;
+        if !self.packets.lifetime.over() && self.streams.outgoing_mut().write(stream, bytes) {
             self.flush();
         }
     }
 
     /// The application writes the last `bytes` of a stream.
     pub fn write_last(&mut self, stream: u64, bytes: u64, now: Nanos) {
-        self.now = now;
-        if !self.lifetime.over() && self.streams.outgoing_mut().write(stream, bytes) {
+        self.packets.now = now;
+        if !self.packets.lifetime.over() && self.streams.outgoing_mut().write(stream, bytes) {
             self.streams.outgoing_mut().finish(stream);
             self.flush();
         }
@@ -58,16 +63,16 @@ impl Connection {
 
     /// Nothing follows on a stream.
     pub fn finish(&mut self, stream: u64, now: Nanos) {
-        self.now = now;
+        self.packets.now = now;
         self.streams.outgoing_mut().finish(stream);
         self.flush();
     }
 
     /// Gives up sending on a stream: what is not acknowledged is not repeated (RFC 9000 section 3.1).
     pub fn reset_stream(&mut self, stream: u64, error: u64, now: Nanos) {
-        self.now = now;
+        self.packets.now = now;
         if let Some(final_size) = self.streams.outgoing_mut().reset(stream) {
-            self.control.push(Frame::ResetStream {
+            self.packets.control.push(Frame::ResetStream {
                 stream,
                 error,
                 final_size,
@@ -83,10 +88,10 @@ impl Connection {
 
     /// Sends a datagram, unreliably (RFC 9221). False: the peer takes none of this length, or no packet of a path has room for it (section 5).
     pub fn send_datagram(&mut self, len: u32, now: Nanos) -> bool {
-        self.now = now;
+        self.packets.now = now;
         let longest = longest_frame(self);
         if !self.datagrams.take_in(len, longest) {
-            self.event(EventKind::DatagramRefused(len));
+            self.packets.event(EventKind::DatagramRefused(len));
             return false;
         }
         self.flush();
@@ -108,7 +113,7 @@ impl Connection {
         let Some(stream) = self.streams.own() else {
             return 0;
         };
-        let buffer = self.config.send_buffer.maximum;
+        let buffer = self.packets.config.send_buffer.maximum;
         let in_flight = self.streams.outgoing().unacknowledged() - self.streams.outgoing().unsent();
         self.streams
             .outgoing_mut()
@@ -130,16 +135,16 @@ impl Connection {
 
     /// Reads up to `bytes` of a stream.
     pub fn read_from(&mut self, stream: u64, bytes: u64, now: Nanos) -> u64 {
-        self.now = now;
+        self.packets.now = now;
         let taken = self.streams.read(stream, bytes);
-        self.streams.tell_limits(&mut self.control);
+        self.streams.tell_limits(&mut self.packets.control);
         taken
     }
 
     /// Tells the peer of limits that reading has moved, and of the end if nothing is left to read.
     pub fn announce_limits(&mut self, now: Nanos) {
-        self.now = now;
-        if self.is_done() || !self.control.is_empty() {
+        self.packets.now = now;
+        if self.is_done() || !self.packets.control.is_empty() {
             self.flush();
         }
     }
@@ -177,13 +182,13 @@ impl Connection {
 
     /// The peer ended a stream, everything was read, and no other is open.
     pub fn at_end(&self) -> bool {
-        self.lifetime.over() || self.streams.at_end()
+        self.packets.lifetime.over() || self.streams.at_end()
     }
 
     /// Ends every stream that this side sends on. The client closes the connection when both sides have ended theirs.
     pub fn close(&mut self, now: Nanos) {
-        self.now = now;
-        if self.streams.own().is_none() && self.lifetime.established() {
+        self.packets.now = now;
+        if self.streams.own().is_none() && self.packets.lifetime.established() {
             self.own_stream();
         }
         self.streams.close();
@@ -192,8 +197,8 @@ impl Connection {
 
     /// Ends the connection at once (RFC 9000 section 10.2).
     pub fn abort(&mut self, now: Nanos) {
-        self.now = now;
-        if !self.lifetime.over() {
+        self.packets.now = now;
+        if !self.packets.lifetime.over() {
             self.close_with(DONE, CloseReason::Aborted);
             self.flush();
         }
@@ -207,19 +212,19 @@ impl Connection {
     }
 
     fn is_done(&self) -> bool {
-        self.identity.client()
-            && !self.lifetime.over()
-            && self.lifetime.established()
+        self.packets.identity.client()
+            && !self.packets.lifetime.over()
+            && self.packets.lifetime.established()
             && self.streams.done()
     }
 }
 
 /// The longest DATAGRAM frame that every open path takes now, and that the peer admits (RFC 9221 sections 3 and 5).
 fn longest_frame(connection: &Connection) -> u64 {
-    let paths = connection.paths.iter();
+    let paths = connection.packets.paths.iter();
     let open = paths.filter(|member| !member.closed());
     let room = open.map(|member| payload(member.datagram())).min();
-    u64::from(room.unwrap_or(0)).min(connection.parameters.peer().max_datagram_frame_size)
+    u64::from(room.unwrap_or(0)).min(connection.packets.parameters.peer().max_datagram_frame_size)
 }
 
 /// Bytes that the longest datagram may have which [`Connection::send_datagram`] takes now.

@@ -35,6 +35,7 @@ mod note;
 mod observe;
 mod outgoing;
 mod output;
+mod packets;
 mod parameters;
 mod path;
 mod path_frames;

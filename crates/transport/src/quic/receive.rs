@@ -13,6 +13,7 @@ use super::datagram_size::LEAST_DATAGRAM;
 use super::handshake::HandshakeError;
 use super::moving;
 use super::note::Discard;
+use super::packets::Packets;
 use super::streams::{Fault, Part};
 use crate::Codepoint;
 use crate::{CloseReason, EventKind, Tuple};
@@ -22,6 +23,28 @@ pub(super) enum Came<P> {
     Packet(P),
     /// On this path, but of no use otherwise. It counts against the amplification limit all the same (RFC 9000 section 8.1).
     Unopened(u64),
+}
+
+impl Packets {
+    fn ack_delay(&self, level: Level) -> crate::Nanos {
+        // Handshake packets are acknowledged at once (RFC 9000 section 13.2.1).
+        if level == Level::OneRtt {
+            self.parameters.ack_delay()
+        } else {
+            0
+        }
+    }
+
+    pub(super) fn issue_ids(&mut self, path: u64, limit: u64) {
+        let multipath = self.parameters.multipath();
+        let frames = self
+            .identity
+            .local_mut()
+            .issue(path, multipath, limit, &mut self.random);
+        for frame in frames {
+            self.control.push(Frame::NewConnectionId(Box::new(frame)));
+        }
+    }
 }
 
 impl Connection {
@@ -34,14 +57,14 @@ impl Connection {
         ecn: Codepoint,
         now: crate::Nanos,
     ) {
-        self.now = now;
-        if self.lifetime.over() {
-            return self.answer_after_close();
+        self.packets.now = now;
+        if self.packets.lifetime.over() {
+            return self.packets.answer_after_close();
         }
         let mut counted = false;
         for packet in &datagram.packets {
             self.on_plain(packet, &tuple, len, ecn, &mut counted);
-            if self.lifetime.over() {
+            if self.packets.lifetime.over() {
                 break;
             }
         }
@@ -59,10 +82,10 @@ impl Connection {
         counted: &mut bool,
     ) {
         let Some((path, home)) = self.path_for(packet, tuple) else {
-            return self.note_drop(packet, Discard::Unknown);
+            return self.packets.note_drop(packet, Discard::Unknown);
         };
         if !std::mem::replace(counted, true) && home {
-            self.paths[path].reach_mut().on_received(len);
+            self.packets.paths[path].reach_mut().on_received(len);
         }
         self.on_packet(path, packet, tuple, len, ecn, home);
     }
@@ -76,9 +99,9 @@ impl Connection {
         now: crate::Nanos,
         mut next: impl FnMut(&mut Self) -> Option<Came<P>>,
     ) {
-        self.now = now;
-        if self.lifetime.over() {
-            return self.answer_after_close();
+        self.packets.now = now;
+        if self.packets.lifetime.over() {
+            return self.packets.answer_after_close();
         }
         let mut counted = false;
         while let Some(came) = next(self) {
@@ -87,7 +110,7 @@ impl Connection {
                     self.on_plain(packet.borrow(), &tuple, len, ecn, &mut counted);
                 }
                 Came::Unopened(id) => {
-                    let mut members = self.paths.iter_mut();
+                    let mut members = self.packets.paths.iter_mut();
                     let Some(member) = members.find(|member| member.id() == id) else {
                         continue;
                     };
@@ -97,7 +120,7 @@ impl Connection {
                     continue;
                 }
             }
-            if self.lifetime.over() {
+            if self.packets.lifetime.over() {
                 break;
             }
         }
@@ -108,13 +131,13 @@ impl Connection {
     /// yet begins it (RFC 10069 section 3.1).
     #[inline(always)]
     fn path_for(&mut self, packet: &Packet, tuple: &Tuple) -> Option<(usize, bool)> {
-        let id = self.identity.path_for(packet)?;
-        if let Some(path) = self.paths.named(id) {
-            let member = &self.paths[path];
+        let id = self.packets.identity.path_for(packet)?;
+        if let Some(path) = self.packets.paths.named(id) {
+            let member = &self.packets.paths[path];
             let home = member.route().is_between(tuple);
             let route = member.route();
-            let follows = || route.may_become(tuple, self.identity.client());
-            let usable = member.takes(self.now) && (home || follows());
+            let follows = || route.may_become(tuple, self.packets.identity.client());
+            let usable = member.takes(self.packets.now) && (home || follows());
             return usable.then_some((path, home));
         }
         self.admit_path(id, tuple)
@@ -122,13 +145,13 @@ impl Connection {
 
     #[cold]
     fn admit_path(&mut self, id: u64, tuple: &Tuple) -> Option<(usize, bool)> {
-        if self.identity.client() || !self.lifetime.established() {
+        if self.packets.identity.client() || !self.packets.lifetime.established() {
             return None;
         }
         let ids = self.policy.addresses_mut().ids(*tuple);
         let path = self.add_path(id, *tuple, ids).ok()?;
-        self.identity.remote_mut().put_to_use(id);
-        self.paths[path].reach_mut().ask();
+        self.packets.identity.remote_mut().put_to_use(id);
+        self.packets.paths[path].reach_mut().ask();
         Some((path, true))
     }
 
@@ -167,7 +190,7 @@ impl Connection {
             Kind::Retry { .. } | Kind::VersionNegotiation(_) => {
                 return self.on_unprotected(&packet.header);
             }
-            _ => return self.note_drop(packet, Discard::Unsupported),
+            _ => return self.packets.note_drop(packet, Discard::Unsupported),
         };
         self.on_packet_of(level, path, packet, tuple, len, ecn, home);
     }
@@ -184,28 +207,33 @@ impl Connection {
         ecn: Codepoint,
         home: bool,
     ) {
-        if !self.handshake.reads(level) {
-            return self.note_drop(packet, Discard::WithoutKeys);
+        if !self.packets.handshake.reads(level) {
+            return self.packets.note_drop(packet, Discard::WithoutKeys);
         }
         let number = packet.header.number;
-        if self.space(level, path).received.is_duplicate(number) {
-            return self.note_drop(packet, Discard::Duplicate);
+        if self
+            .packets
+            .space(level, path)
+            .received
+            .is_duplicate(number)
+        {
+            return self.packets.note_drop(packet, Discard::Duplicate);
         }
         if let Kind::Initial { token } = &packet.header.kind {
             // RFC 9000 sections 14.1 and 17.2.2.
-            let short = !self.identity.client() && len < LEAST_DATAGRAM;
-            if short || self.identity.client() && !token.is_empty() {
-                return self.note_drop(packet, Discard::Invalid);
+            let short = !self.packets.identity.client() && len < LEAST_DATAGRAM;
+            if short || self.packets.identity.client() && !token.is_empty() {
+                return self.packets.note_drop(packet, Discard::Invalid);
             }
         }
-        if level != Level::OneRtt && !self.identity.take_source(packet.header.source) {
-            return self.note_drop(packet, Discard::Invalid);
+        if level != Level::OneRtt && !self.packets.identity.take_source(packet.header.source) {
+            return self.packets.note_drop(packet, Discard::Invalid);
         }
-        self.lifetime.restart(self.now);
-        if level == Level::Handshake && !self.identity.client() {
+        self.packets.lifetime.restart(self.packets.now);
+        if level == Level::Handshake && !self.packets.identity.client() {
             // The client has shown that it receives at its address (RFC 9000 section 8.1, RFC 9001 section 4.9.1).
-            self.paths[0].reach_mut().validate();
-            self.discard(Level::Initial);
+            self.packets.paths[0].reach_mut().validate();
+            self.packets.discard(Level::Initial);
         }
         let mut eliciting = false;
         for frame in &packet.frames {
@@ -223,7 +251,7 @@ impl Connection {
                     self.on_seldom_frame(level, path, packet, frame, (*tuple, len));
                 }
             }
-            if self.lifetime.over() {
+            if self.packets.lifetime.over() {
                 return;
             }
         }
@@ -238,20 +266,23 @@ impl Connection {
         if level == Level::OneRtt {
             let destination = packet.header.destination;
             if home {
-                self.paths[path].reach_mut().note_destination(destination);
+                self.packets.paths[path]
+                    .reach_mut()
+                    .note_destination(destination);
             } else {
-                let newest = self.paths[path].space().received.largest() < Some(number);
+                let newest = self.packets.paths[path].space().received.largest() < Some(number);
                 let moves = newest && !moving::probing(&packet.frames);
                 self.notice_address(path, *tuple, destination, moves, len);
             }
         }
-        let (now, delay) = (self.now, self.ack_delay(level));
-        if level == Level::OneRtt || self.handshake.reads(level) {
-            self.space(level, path)
+        let (now, delay) = (self.packets.now, self.packets.ack_delay(level));
+        if level == Level::OneRtt || self.packets.handshake.reads(level) {
+            self.packets
+                .space(level, path)
                 .received
                 .on_packet(number, eliciting, ecn, now, delay);
         }
-        if !self.lifetime.established() {
+        if !self.packets.lifetime.established() {
             self.progress();
         }
     }
@@ -277,30 +308,21 @@ impl Connection {
         if self.refuses(frame, &packet.header) {
             return;
         }
-        self.paths[path].traffic_mut().note_frame(frame);
+        self.packets.paths[path].traffic_mut().note_frame(frame);
         if let Frame::PathChallenge(data) = frame {
-            self.paths[path]
+            self.packets.paths[path]
                 .reach_mut()
                 .note_challenge(*data, tuple, len);
         }
         self.on_frame(level, path, frame);
     }
 
-    fn ack_delay(&self, level: Level) -> crate::Nanos {
-        // Handshake packets are acknowledged at once (RFC 9000 section 13.2.1).
-        if level == Level::OneRtt {
-            self.parameters.ack_delay()
-        } else {
-            0
-        }
-    }
-
     /// What the handshake has come to.
     fn progress(&mut self) {
-        if !self.parameters.peer_came()
-            && let Some(bytes) = self.handshake.session().peer_parameters()
+        if !self.packets.parameters.peer_came()
+            && let Some(bytes) = self.packets.handshake.session().peer_parameters()
         {
-            let sender = if self.identity.client() {
+            let sender = if self.packets.identity.client() {
                 Role::Server
             } else {
                 Role::Client
@@ -312,20 +334,23 @@ impl Connection {
                 }
             }
         }
-        if self.handshake.complete() && !self.lifetime.established() && !self.lifetime.over() {
+        if self.packets.handshake.complete()
+            && !self.packets.lifetime.established()
+            && !self.packets.lifetime.over()
+        {
             self.on_established();
         }
     }
 
     fn take_parameters(&mut self, parameters: TransportParameters) {
-        self.parameters.note_peer();
-        if !self.identity.is_named_by(&parameters) {
+        self.packets.parameters.note_peer();
+        if !self.packets.identity.is_named_by(&parameters) {
             let reason = "connection ids differ from those of the handshake";
             return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, reason);
         }
         let multipath =
-            self.parameters.offers_multipath() && parameters.initial_max_path_id.is_some();
-        if multipath && self.identity.peer_has_none() {
+            self.packets.parameters.offers_multipath() && parameters.initial_max_path_id.is_some();
+        if multipath && self.packets.identity.peer_has_none() {
             // RFC 10069 section 2.1.
             let reason = "multipath with an empty connection id";
             return self.fail(TransportError::PROTOCOL_VIOLATION, 0, reason);
@@ -333,43 +358,35 @@ impl Connection {
         self.streams.begin_peer(&parameters);
         self.path_ids
             .begin_peer(parameters.initial_max_path_id.unwrap_or(0));
-        self.identity
+        self.packets
+            .identity
             .remote_mut()
             .set_first_token(parameters.stateless_reset_token);
-        for member in self.paths.iter_mut() {
+        for member in self.packets.paths.iter_mut() {
             let size = member.datagram_size_mut();
             size.limit(parameters.max_udp_payload_size);
         }
-        self.parameters.take(parameters);
-        self.compare_timeouts();
+        self.packets.parameters.take(parameters);
+        self.packets.compare_timeouts();
     }
 
     fn on_established(&mut self) {
-        self.lifetime.establish();
-        self.event(EventKind::ConnectionEstablished);
-        if !self.identity.client() {
-            self.handshake.confirm();
-            self.control.push(Frame::HandshakeDone);
-            self.discard(Level::Handshake);
-            self.handshake.offer_tickets(&mut self.control);
+        self.packets.lifetime.establish();
+        self.packets.event(EventKind::ConnectionEstablished);
+        if !self.packets.identity.client() {
+            self.packets.handshake.confirm();
+            self.packets.control.push(Frame::HandshakeDone);
+            self.packets.discard(Level::Handshake);
+            self.packets
+                .handshake
+                .offer_tickets(&mut self.packets.control);
         }
         self.open_path(0);
-        let limit = self.parameters.peer().active_connection_id_limit;
-        let multipath = self.multipath();
+        let limit = self.packets.parameters.peer().active_connection_id_limit;
+        let multipath = self.packets.parameters.multipath();
         let last = if multipath { self.path_ids.common() } else { 0 };
         for path in 0..=last {
-            self.issue_ids(path, limit);
-        }
-    }
-
-    pub(super) fn issue_ids(&mut self, path: u64, limit: u64) {
-        let multipath = self.multipath();
-        let frames = self
-            .identity
-            .local_mut()
-            .issue(path, multipath, limit, &mut self.random);
-        for frame in frames {
-            self.control.push(Frame::NewConnectionId(Box::new(frame)));
+            self.packets.issue_ids(path, limit);
         }
     }
 
@@ -377,7 +394,7 @@ impl Connection {
         match frame {
             Frame::Padding(_) | Frame::Ping | Frame::PathChallenge(_) => {}
             Frame::NewToken(_) => {
-                if !self.identity.client() {
+                if !self.packets.identity.client() {
                     // RFC 9000 section 19.7.
                     let reason = "only a server gives tokens";
                     self.fail(
@@ -390,7 +407,7 @@ impl Connection {
             Frame::Ack(ack) if level == Level::OneRtt => self.on_application_ack(ack),
             Frame::Ack(ack) => self.on_handshake_ack(level, path, ack),
             Frame::Crypto { offset, data } => {
-                if let Err(error) = self.handshake.on_crypto(level, *offset, data) {
+                if let Err(error) = self.packets.handshake.on_crypto(level, *offset, data) {
                     match error {
                         HandshakeError::BufferExceeded => self.fail(
                             TransportError::CRYPTO_BUFFER_EXCEEDED,
@@ -412,7 +429,7 @@ impl Connection {
                 final_size,
             } => {
                 if self.admit_stream(*stream, frame, Part::Receiving) {
-                    let at = (path, self.now);
+                    let at = (path, self.packets.now);
                     if let Err(violation) = self.streams.on_reset(*stream, *error, *final_size, at)
                     {
                         self.fail_for(violation.fault(), frame);
@@ -424,7 +441,7 @@ impl Connection {
                     && let Some(final_size) = self.streams.outgoing_mut().reset(*stream)
                 {
                     // RFC 9000 section 3.5.
-                    self.control.push(Frame::ResetStream {
+                    self.packets.control.push(Frame::ResetStream {
                         stream: *stream,
                         error: *error,
                         final_size,
@@ -445,7 +462,7 @@ impl Connection {
             }
             Frame::DataBlocked(_) | Frame::StreamsBlocked { .. } => {}
             Frame::Datagram { number, len } => {
-                if u64::from(frame.len()) > self.parameters.own().max_datagram_frame_size {
+                if u64::from(frame.len()) > self.packets.parameters.own().max_datagram_frame_size {
                     // RFC 9221 section 3.
                     let reason = "a datagram longer than was admitted";
                     return self.fail(
@@ -462,7 +479,7 @@ impl Connection {
                 reason,
             } => self.on_close(*error, *frame_type, reason),
             Frame::HandshakeDone => {
-                if !self.identity.client() {
+                if !self.packets.identity.client() {
                     let reason = "only a server confirms the handshake";
                     return self.fail(
                         TransportError::PROTOCOL_VIOLATION,
@@ -470,11 +487,11 @@ impl Connection {
                         reason,
                     );
                 }
-                self.handshake.confirm();
-                self.discard(Level::Handshake);
+                self.packets.handshake.confirm();
+                self.packets.discard(Level::Handshake);
             }
             Frame::AckFrequency(asked) => self.on_ack_frequency(*asked),
-            Frame::ImmediateAck => self.paths.expedite_acks(path, self.now),
+            Frame::ImmediateAck => self.packets.paths.expedite_acks(path, self.packets.now),
             _ => self.on_path_frame(frame),
         }
     }
@@ -491,12 +508,12 @@ impl Connection {
             return;
         };
         if self.admit_stream(stream, frame, Part::Receiving) {
-            let at = (path, self.now);
+            let at = (path, self.packets.now);
             match self.streams.on_data(stream, offset, len, fin, at) {
                 Ok(()) => {
-                    self.paths[path].traffic_mut().on_received(len);
+                    self.packets.paths[path].traffic_mut().on_received(len);
                     if len == 0 {
-                        self.paths[path].traffic_mut().note_frame(frame);
+                        self.packets.paths[path].traffic_mut().note_frame(frame);
                     }
                 }
                 Err(violation) => self.fail_for(violation.fault(), frame),
@@ -509,9 +526,9 @@ impl Connection {
     }
 
     fn on_close(&mut self, error: u64, frame_type: Option<u64>, reason: &[u8]) {
-        self.lifetime.on_close(error, reason);
+        self.packets.lifetime.on_close(error, reason);
         let orderly = error == 0 && (frame_type.is_none() || frame_type == Some(0));
-        self.end(if orderly && self.lifetime.established() {
+        self.end(if orderly && self.packets.lifetime.established() {
             CloseReason::Finished
         } else {
             CloseReason::Reset
@@ -526,7 +543,9 @@ impl Connection {
 
     /// The same for a stream of one direction, and for one that has not begun.
     fn admit_other_stream(&mut self, stream: u64, frame: &Frame, part: Part) -> bool {
-        let admitted = self.streams.admit(stream, part, self.parameters.peer());
+        let admitted = self
+            .streams
+            .admit(stream, part, self.packets.parameters.peer());
         if let Err(fault) = admitted {
             self.fail_for(fault, frame);
         }
@@ -535,21 +554,29 @@ impl Connection {
 
     /// Admits as many more path ids as the peer's need suggests.
     pub(super) fn admit_paths(&mut self, asked: u64) {
-        let abandoned = self.paths.iter().filter(|member| member.closed()).count() as u64;
+        let abandoned = self
+            .packets
+            .paths
+            .iter()
+            .filter(|member| member.closed())
+            .count() as u64;
         let Some(common) = self.path_ids.raise(asked, abandoned) else {
             return;
         };
-        self.control
+        self.packets
+            .control
             .push(Frame::MaxPathId(self.path_ids.admitted()));
-        let limit = self.parameters.peer().active_connection_id_limit;
+        let limit = self.packets.parameters.peer().active_connection_id_limit;
         for path in common {
-            self.issue_ids(path, limit);
+            self.packets.issue_ids(path, limit);
         }
     }
 
     /// A control frame was lost.
     pub(super) fn repeat_control(&mut self, frame: Frame) {
-        if self.parameters.is_outdated(&frame) || self.paths.is_outdated_status(&frame) {
+        if self.packets.parameters.is_outdated(&frame)
+            || self.packets.paths.is_outdated_status(&frame)
+        {
             return;
         }
         // What holds data back still is told again (RFC 9000 section 13.3).
@@ -563,7 +590,7 @@ impl Connection {
             _ => {}
         }
         if let Some(frame) = control::repeated(frame, self.streams.incoming()) {
-            self.control.push(frame);
+            self.packets.control.push(frame);
         }
     }
 }

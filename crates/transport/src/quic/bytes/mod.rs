@@ -17,6 +17,7 @@ use super::connection::Connection;
 use super::crypto::{Level, Sealer, initial_keys, open};
 use super::datagram_size::LEAST_DATAGRAM;
 use super::id;
+use super::packets::Packets;
 use super::receive::Came;
 use super::reset;
 use crate::Codepoint;
@@ -86,8 +87,11 @@ pub fn destination(datagram: &[u8]) -> Option<ConnectionId> {
 impl Protector {
     pub fn new(connection: &Connection) -> Self {
         Self {
-            initial: initial_keys(&connection.identity.initial_destination(), side(connection)),
-            initial_for: connection.identity.initial_destination(),
+            initial: initial_keys(
+                &connection.packets.identity.initial_destination(),
+                side(connection),
+            ),
+            initial_for: connection.packets.identity.initial_destination(),
             handshake: None,
             one_rtt: None,
             dropped: Dropped::default(),
@@ -105,7 +109,7 @@ impl Protector {
 
     /// Lines of a key log (as in SSLKEYLOGFILE) that the handshake gave since this was last asked; both sides give the same.
     pub fn take_secrets(&mut self, connection: &mut Connection) -> Vec<String> {
-        connection.handshake.session().take_secrets()
+        connection.packets.handshake.session().take_secrets()
     }
 
     pub fn dropped(&self) -> Dropped {
@@ -192,7 +196,7 @@ impl Protector {
                 spin: false,
             },
             version: 0,
-            destination: connection.identity.remote().current(path)?.1,
+            destination: connection.packets.identity.remote().current(path)?.1,
             source: ConnectionId::default(),
             number,
             number_len: 4,
@@ -229,7 +233,7 @@ impl Protector {
                     continue;
                 };
                 let bytes = &datagram[protected.range.clone()];
-                let path = connection.identity.path_of(&protected.destination);
+                let path = connection.packets.identity.path_of(&protected.destination);
                 let opened = self.open(connection, &protected, path, bytes, now, take);
                 if connection.ended().is_some() {
                     return None;
@@ -247,7 +251,7 @@ impl Protector {
         let end = (datagram.len() >= reset::LEAST).then(|| datagram.last_chunk());
         if !opened_any
             && let Some(end) = end.flatten()
-            && connection.identity.remote().are_reset_by(end)
+            && connection.packets.identity.remote().are_reset_by(end)
         {
             connection.on_stateless_reset();
         }
@@ -290,11 +294,11 @@ impl Protector {
             self.dropped.unknown_destination += 1;
             return None;
         };
-        if !connection.handshake.reads(level) {
+        if !connection.packets.handshake.reads(level) {
             self.dropped.without_keys += 1;
             return None;
         }
-        let largest = connection.largest_received(level, path);
+        let largest = connection.packets.largest_received(level, path);
         let mut bytes = bytes.to_vec();
         let opened = match (level, &mut self.handshake, &mut self.one_rtt) {
             (Level::Initial, ..) => {
@@ -337,12 +341,12 @@ impl Protector {
     }
 
     fn take_keys(&mut self, connection: &mut Connection) {
-        let initial_for = connection.identity.initial_destination();
+        let initial_for = connection.packets.identity.initial_destination();
         if self.initial_for != initial_for {
             self.initial_for = initial_for;
             self.initial = initial_keys(&self.initial_for, side(connection));
         }
-        let session = connection.handshake.session();
+        let session = connection.packets.handshake.session();
         if self.handshake.is_none() {
             self.handshake = session.take_keys(Level::Handshake);
         }
@@ -356,7 +360,7 @@ impl Protector {
 }
 
 fn side(connection: &Connection) -> Side {
-    if connection.identity.client() {
+    if connection.packets.identity.client() {
         Side::Client
     } else {
         Side::Server
@@ -392,7 +396,7 @@ fn parse(
     })
 }
 
-impl Connection {
+impl Packets {
     fn largest_received(&mut self, level: Level, path: u64) -> Option<u64> {
         let path = self.paths.iter().position(|member| member.id() == path)?;
         self.space(level, path).received.largest()

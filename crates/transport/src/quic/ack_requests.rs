@@ -2,8 +2,8 @@
 
 use polypath_wire::quic::{AckFrequency, Frame, TransportError};
 
-use super::connection::Connection;
 use super::packets::Packets;
+use super::transfer::Transfer;
 use crate::{MICROSECOND, Nanos};
 
 impl Packets {
@@ -32,7 +32,7 @@ impl Packets {
     }
 }
 
-impl Connection {
+impl Transfer {
     /// The peer asks for fewer or more acknowledgements (section 4).
     pub(super) fn on_ack_frequency(&mut self, asked: AckFrequency) {
         let before = match self.packets.parameters.take_request(&asked) {

@@ -3,11 +3,11 @@
 
 use polypath_wire::quic::Frame;
 
-use super::connection::Connection;
 use super::crypto::Level;
 use super::data::view;
 use super::draft::Draft;
 use super::packets::Packets;
+use super::transfer::Transfer;
 use crate::scheduler::{Carried as Report, Decision, Next, PacketKind, PathSet, View};
 use crate::settings::AckPath;
 
@@ -73,7 +73,7 @@ impl Packets {
     }
 }
 
-impl Connection {
+impl Transfer {
     /// Acknowledgements whose time has come and that no other packet took. Whether the scheduler was told of one.
     pub(super) fn send_acknowledgements(&mut self) -> bool {
         let mut told = false;
@@ -178,7 +178,7 @@ impl Connection {
         }
     }
 
-    /// Tells the scheduler that a packet left which it was asked about by [`Connection::place`].
+    /// Tells the scheduler that a packet left which it was asked about by [`Transfer::place`].
     pub(super) fn report_placed(&mut self, path: usize) {
         let (_, sent) = self.streams.outgoing().positions();
         self.policy.scheduler().carried(Report {

@@ -60,30 +60,32 @@ impl Packets {
 impl Connection {
     /// Does what is due at `now`.
     pub fn on_time(&mut self, now: Nanos) {
-        self.packets.now = now;
-        if self.packets.lifetime.over() {
+        self.transfer.packets.now = now;
+        if self.transfer.packets.lifetime.over() {
             self.deadline = NEVER;
             return;
         }
-        if let Some(reason) = self.packets.lifetime.expires(now) {
+        if let Some(reason) = self.transfer.packets.lifetime.expires(now) {
             // Nothing is sent: the peer has given up as well (RFC 9000 section 10.1).
-            self.end(reason);
+            self.transfer.end(reason);
             self.deadline = NEVER;
             return;
         }
-        if self.packets.lifetime.take_keepalive(now) {
-            self.packets.control.push(Frame::Ping);
+        if self.transfer.packets.lifetime.take_keepalive(now) {
+            self.transfer.packets.control.push(Frame::Ping);
         }
-        for path in 0..self.packets.paths.len() {
-            if self.packets.recovery_deadline(path) <= now {
-                self.on_recovery_timer(path);
+        for path in 0..self.transfer.packets.paths.len() {
+            if self.transfer.packets.recovery_deadline(path) <= now {
+                self.transfer.on_recovery_timer(path);
             }
-            if self.packets.lifetime.established() && !self.packets.paths[path].validated() {
-                let delay = self.packets.parameters.peer_delay();
-                if self.packets.paths[path].challenge_deadline(delay) <= now {
-                    self.packets.paths[path].reach_mut().ask();
+            if self.transfer.packets.lifetime.established()
+                && !self.transfer.packets.paths[path].validated()
+            {
+                let delay = self.transfer.packets.parameters.peer_delay();
+                if self.transfer.packets.paths[path].challenge_deadline(delay) <= now {
+                    self.transfer.packets.paths[path].reach_mut().ask();
                 }
-                if self.packets.paths[path].validation_deadline(delay) <= now {
+                if self.transfer.packets.paths[path].validation_deadline(delay) <= now {
                     self.give_up_validation(path);
                 }
             }
@@ -97,25 +99,26 @@ impl Connection {
     }
 
     pub(super) fn find_deadline(&mut self) {
-        if self.packets.lifetime.over() {
+        if self.transfer.packets.lifetime.over() {
             self.deadline = NEVER;
             return;
         }
-        let at = self.packets.lifetime.deadline();
-        let at = at.min(self.policy.manager().wakes_at());
-        let at = if self.packets.handshake.settled() {
-            self.packets
-                .settle_paths(at, self.streams.outgoing().at_limit())
+        let at = self.transfer.packets.lifetime.deadline();
+        let at = at.min(self.transfer.policy.manager().wakes_at());
+        let at = if self.transfer.packets.handshake.settled() {
+            self.transfer
+                .packets
+                .settle_paths(at, self.transfer.streams.outgoing().at_limit())
         } else {
-            if self.packets.sends_application() {
-                let now = self.packets.now;
-                self.packets.paths.settle_pacing(now);
+            if self.transfer.packets.sends_application() {
+                let now = self.transfer.packets.now;
+                self.transfer.packets.paths.settle_pacing(now);
             }
-            self.packets.find_deadline_early(at)
+            self.transfer.packets.find_deadline_early(at)
         };
         // What is due already waits for something else: the amplification limit, keys.
-        self.deadline = if at <= self.packets.now {
-            self.packets.now + MILLISECOND
+        self.deadline = if at <= self.transfer.packets.now {
+            self.transfer.packets.now + MILLISECOND
         } else {
             at
         };

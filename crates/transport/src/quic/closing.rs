@@ -80,17 +80,17 @@ impl Packets {
 impl Connection {
     /// Why the connection was closed, of whichever side closed it first. Nothing was said of one that timed out.
     pub fn cause(&self) -> Option<&Cause> {
-        self.packets.lifetime.cause()
+        self.transfer.packets.lifetime.cause()
     }
 
     /// Until when packets are answered after this side closed the connection (RFC 9000 section 10.2); 0 if it did not.
     pub fn closing_until(&self) -> Nanos {
-        self.packets.lifetime.closing_until()
+        self.transfer.packets.lifetime.closing_until()
     }
 
     /// The peer lost its state of the connection (RFC 9000 section 10.3). Nothing is sent to it any more.
     pub(super) fn on_stateless_reset(&mut self) {
-        self.end(CloseReason::Reset);
+        self.transfer.end(CloseReason::Reset);
         self.flush();
     }
 }

@@ -8,15 +8,12 @@
 //! After each call it takes the output ([`Connection::transmits`]), the events ([`Connection::events`]), and the time
 //! of the next call ([`Connection::next_deadline`]).
 
-use std::net::IpAddr;
-
-use polypath_wire::quic::{ConnectionId, Packet, TransportError, TransportParameters};
+use polypath_wire::quic::{ConnectionId, Packet, TransportParameters};
 use rand::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::Map;
 
 use super::ack_frequency;
-use super::closed::Close;
 use super::control::Control;
 use super::crypto::Session;
 use super::datagram_size::{DatagramSize, payload};
@@ -35,6 +32,7 @@ use super::paths::Paths;
 use super::route::Route;
 use super::spares::Spares;
 use super::streams::{STREAMS, Streams};
+use super::transfer::Transfer;
 use crate::accept::Accept;
 use crate::algorithms::Algorithms;
 use crate::host::Egress;
@@ -44,7 +42,7 @@ use crate::policy::{Addresses, Policy};
 use crate::scheduler::{self, Rescuer, Scheduler};
 use crate::settings::Config;
 use crate::stream::Blocked;
-use crate::{CloseReason, Event, EventKind, MILLISECOND, Nanos, Purpose, Tuple};
+use crate::{CloseReason, Event, MILLISECOND, Nanos, Purpose, Tuple};
 use polypath_settings::RegistryError;
 
 /// The application protocol of the handshake: HTTP/0.9 over QUIC, as interoperability tests name it.
@@ -52,10 +50,7 @@ pub(super) const PROTOCOL: &[u8] = b"hq-interop";
 
 /// One end of a QUIC connection.
 pub struct Connection {
-    pub(super) packets: Packets,
-    pub(super) streams: Streams,
-    pub(super) datagrams: Datagrams,
-    pub(super) policy: Policy,
+    pub(super) transfer: Transfer,
     pub(super) path_ids: PathIds,
     pub(super) deadline: Nanos,
 }
@@ -164,24 +159,29 @@ impl Connection {
             output: Output::default(),
             config,
         };
-        let mut connection = Self {
+        let transfer = Transfer {
             packets,
             streams: Streams::new(client, window),
             datagrams: Datagrams::default(),
             policy,
+        };
+        let mut connection = Self {
+            transfer,
             path_ids: PathIds::default(),
             deadline: 0,
         };
         connection.add_path(0, tuple, FIRST)?;
-        let backup = connection.policy.addresses().is_backup(0);
-        connection.packets.paths[0].status_mut().set_local(backup);
+        let backup = connection.transfer.policy.addresses().is_backup(0);
+        connection.transfer.packets.paths[0]
+            .status_mut()
+            .set_local(backup);
         if client {
             // The client chose the server's address (RFC 9000 section 8.1).
-            connection.packets.paths[0].reach_mut().validate();
+            connection.transfer.packets.paths[0].reach_mut().validate();
         }
         if retry_source.is_some() {
             // It returned the token (RFC 9000 section 8.1.2).
-            connection.packets.paths[0].reach_mut().validate();
+            connection.transfer.packets.paths[0].reach_mut().validate();
         }
         Ok(connection)
     }
@@ -234,164 +234,129 @@ impl Connection {
         tuple: Tuple,
         ids: Pair,
     ) -> Result<usize, RegistryError> {
-        let mtu = self.mtu_of(tuple.local.ip());
-        let takes = self.packets.parameters.peer().max_udp_payload_size;
-        let congestion = self.packets.paths.make_congestion(&self.packets.config)?;
+        let mtu = self.transfer.mtu_of(tuple.local.ip());
+        let takes = self.transfer.packets.parameters.peer().max_udp_payload_size;
+        let congestion = self
+            .transfer
+            .packets
+            .paths
+            .make_congestion(&self.transfer.packets.config)?;
         let route = Route::new(tuple, ids);
         let size = DatagramSize::new(tuple, mtu, takes);
-        let mut member = PathState::new(&self.packets.config, congestion, id, route, size);
+        let mut member = PathState::new(&self.transfer.packets.config, congestion, id, route, size);
         member
             .space_mut()
             .received
-            .set_policy(self.packets.parameters.ack_policy());
+            .set_policy(self.transfer.packets.parameters.ack_policy());
         if let Some((sequence, backup)) = self.path_ids.take_status(id) {
             member.status_mut().take(sequence, backup);
         }
         let mut path = Path::new(
             payload(member.datagram()),
-            self.packets.config.initial_window,
+            self.transfer.packets.config.initial_window,
         );
-        path.multipath = self.packets.config.multipath;
+        path.multipath = self.transfer.packets.config.multipath;
         path.paces = true;
-        let index = self.packets.paths.add(member, path);
-        self.packets.compare_timeouts();
+        let index = self.transfer.packets.paths.add(member, path);
+        self.transfer.packets.compare_timeouts();
         Ok(index)
-    }
-
-    /// The longest packet that leaves from an address.
-    pub(super) fn mtu_of(&self, local: IpAddr) -> u32 {
-        self.policy
-            .addresses()
-            .egress()
-            .mtu(local, self.packets.config.mtu)
     }
 
     /// Datagrams to be sent, in order.
     pub fn transmits(&mut self) -> &mut Vec<Transmit> {
-        self.packets.output.transmits()
+        self.transfer.packets.output.transmits()
     }
 
     /// Room for datagrams to be sent. Its owner may put in those that it is done with; without them each is allocated.
     pub fn spares(&mut self) -> &mut Spares {
-        self.packets.output.spares()
+        self.transfer.packets.output.spares()
     }
 
     /// Whether [`Connection::events`] has any.
     pub fn has_events(&self) -> bool {
-        self.packets.output.has_events()
+        self.transfer.packets.output.has_events()
     }
 
     /// What happened since this was last emptied.
     pub fn events(&mut self) -> &mut Vec<Event> {
-        self.packets.output.events()
+        self.transfer.packets.output.events()
     }
 
     /// Tells each scheduler decision as an event.
     pub fn record_decisions(&mut self) {
-        self.packets.output.tell_decisions();
+        self.transfer.packets.output.tell_decisions();
     }
 
     /// The handshake is complete on this side.
     pub fn established(&self) -> bool {
-        self.packets.lifetime.established()
+        self.transfer.packets.lifetime.established()
     }
 
     pub fn ended(&self) -> Option<CloseReason> {
-        self.packets.lifetime.ended()
+        self.transfer.packets.lifetime.ended()
     }
 
     /// Both sides speak RFC 10069.
     pub fn multipath(&self) -> bool {
-        self.packets.parameters.multipath()
+        self.transfer.packets.parameters.multipath()
     }
 
     /// Its paths, in the order in which this side came to know them.
     pub fn members(&self) -> &[PathState] {
-        self.packets.paths.all()
+        self.transfer.packets.paths.all()
     }
 
     /// What schedulers see of them.
     pub fn paths(&self) -> &[Path] {
-        self.packets.paths.all_shown()
+        self.transfer.packets.paths.all_shown()
     }
 
     /// As [`Connection::knows`], of a packet; what is usual is known soon.
     #[inline]
     pub fn knows_packet(&self, packet: &Packet) -> bool {
-        self.packets.identity.knows_packet(packet)
+        self.transfer.packets.identity.knows_packet(packet)
     }
 
     /// Whether packets with this destination are for this connection.
     pub fn knows(&self, destination: &ConnectionId) -> bool {
-        self.packets.identity.knows(destination)
+        self.transfer.packets.identity.knows(destination)
     }
 
     /// Bytes written and not acknowledged; and those never sent.
     pub fn send_queue(&self) -> (u64, u64) {
         (
-            self.streams.outgoing().unacknowledged(),
-            self.streams.outgoing().unsent(),
+            self.transfer.streams.outgoing().unacknowledged(),
+            self.transfer.streams.outgoing().unsent(),
         )
     }
 
     /// Bytes that wait for others before them in their stream.
     pub fn reassembly_bytes(&self) -> u64 {
-        self.streams.incoming().reassembly_bytes()
+        self.transfer.streams.incoming().reassembly_bytes()
     }
 
     /// How long data that arrived waited up to `now` for what comes before it in its stream, and what for. Where several streams wait at once, that
     /// counts once, and for the hole that is filled first.
     pub fn blocked(&self, now: Nanos) -> Vec<Blocked> {
-        self.streams.blocked(now)
+        self.transfer.streams.blocked(now)
     }
 
     /// How the datagrams were sent that come next: for [`Connection::blocked`] alone.
     #[inline]
     pub fn expect_purpose(&mut self, purpose: Purpose) {
-        self.streams.expect(purpose);
+        self.transfer.streams.expect(purpose);
     }
 
     /// What the application may leave unacknowledged, and unread.
     pub fn buffers(&self) -> (u64, u64) {
         (
-            self.packets.config.send_buffer.maximum,
-            self.streams.incoming().window(),
+            self.transfer.packets.config.send_buffer.maximum,
+            self.transfer.streams.incoming().window(),
         )
     }
 
     /// What the peer may still send.
     pub fn receive_window(&self) -> u64 {
-        self.streams.incoming().offered()
-    }
-
-    /// Closes the connection for an error of the peer's.
-    pub(super) fn fail(&mut self, error: TransportError, frame_type: u64, reason: &'static str) {
-        let close = Close {
-            error: error.0,
-            frame_type: Some(frame_type),
-            reason,
-        };
-        self.close_with(close, CloseReason::Aborted);
-    }
-
-    /// Ends the connection and tells the peer why, unless it has ended.
-    pub(super) fn close_with(&mut self, close: Close, reason: CloseReason) {
-        if !self.packets.lifetime.over() {
-            self.packets.lifetime.close(close);
-            self.end(reason);
-        }
-    }
-
-    pub(super) fn end(&mut self, reason: CloseReason) {
-        if self.packets.lifetime.over() {
-            return;
-        }
-        self.packets
-            .lifetime
-            .end(reason, self.packets.longest_probe_timeout());
-        self.streams.end(self.packets.now);
-        self.packets.paths.close_all(self.packets.now);
-        self.packets.compare_timeouts();
-        self.packets.event(EventKind::ConnectionClosed(reason));
+        self.transfer.streams.incoming().offered()
     }
 }

@@ -3,8 +3,8 @@
 
 use polypath_wire::quic::Frame;
 
-use super::connection::Connection;
 use super::outgoing::Outgoing;
+use super::transfer::Transfer;
 use super::window::LEAST_WINDOW;
 use crate::path::Path;
 use crate::scheduler::{
@@ -12,7 +12,7 @@ use crate::scheduler::{
 };
 use crate::{EventKind, Nanos, Purpose};
 
-impl Connection {
+impl Transfer {
     /// Data, as the scheduler decides, while any path is `open`.
     pub(super) fn push_data(&mut self, mut open: bool) {
         self.policy.scheduler().begin();

@@ -59,6 +59,7 @@ mod standing;
 mod status;
 mod streams;
 mod traffic;
+mod transfer;
 mod window;
 
 pub use crate::transmit::Codepoint;

@@ -10,6 +10,7 @@ use polypath_wire::quic::{ConnectionId, Frame};
 use super::connection::Connection;
 use super::datagram_size::payload;
 use super::packets::Packets;
+use super::transfer::Transfer;
 use crate::path::Path;
 use crate::{EventKind, Nanos, Tuple};
 
@@ -61,7 +62,7 @@ impl Packets {
     }
 }
 
-impl Connection {
+impl Transfer {
     /// A new 1-RTT packet came on a path. The newest one that is more than a probe says where the peer is (RFC 9000 section 9.3).
     pub(super) fn notice_address(
         &mut self,
@@ -106,38 +107,6 @@ impl Connection {
             self.packets.paths[path].route_mut().set_ids(ids);
             self.packets.forget_measurements(path);
         }
-    }
-
-    /// Moves a path to another address of this host, with another id for it (RFC 9000 sections 9.2 and 9.5). False: nothing is moved. Only a
-    /// client can, once the handshake is confirmed, to an address of the same family that is up, if the server does not forbid it and
-    /// has issued a spare id.
-    pub fn migrate_to(&mut self, path: usize, address: IpAddr, now: Nanos) -> bool {
-        self.packets.now = now;
-        let moved = self.move_to(path, address);
-        self.flush();
-        moved.is_ok()
-    }
-
-    /// Moves a client's open paths from one of its addresses to another, as [`Connection::migrate_to`] does. A path that cannot move stays, and
-    /// an event says why.
-    pub fn migrate(&mut self, from: IpAddr, to: IpAddr, now: Nanos) {
-        if !self.packets.identity.client() || self.packets.lifetime.over() {
-            return;
-        }
-        self.packets.now = now;
-        for path in 0..self.packets.paths.len() {
-            let member = &self.packets.paths[path];
-            if member.closed() || member.tuple().local.ip() != from {
-                continue;
-            }
-            if let Err(reason) = self.move_to(path, to) {
-                self.packets.event(EventKind::MigrationRefused {
-                    subflow: path,
-                    reason,
-                });
-            }
-        }
-        self.flush();
     }
 
     /// Why a path cannot have another address of this host.
@@ -250,5 +219,39 @@ impl Connection {
             self.packets.control.push(Frame::Ping);
         }
         true
+    }
+}
+
+impl Connection {
+    /// Moves a path to another address of this host, with another id for it (RFC 9000 sections 9.2 and 9.5). False: nothing is moved. Only a
+    /// client can, once the handshake is confirmed, to an address of the same family that is up, if the server does not forbid it and
+    /// has issued a spare id.
+    pub fn migrate_to(&mut self, path: usize, address: IpAddr, now: Nanos) -> bool {
+        self.transfer.packets.now = now;
+        let moved = self.transfer.move_to(path, address);
+        self.flush();
+        moved.is_ok()
+    }
+
+    /// Moves a client's open paths from one of its addresses to another, as [`Connection::migrate_to`] does. A path that cannot move stays, and
+    /// an event says why.
+    pub fn migrate(&mut self, from: IpAddr, to: IpAddr, now: Nanos) {
+        if !self.transfer.packets.identity.client() || self.transfer.packets.lifetime.over() {
+            return;
+        }
+        self.transfer.packets.now = now;
+        for path in 0..self.transfer.packets.paths.len() {
+            let member = &self.transfer.packets.paths[path];
+            if member.closed() || member.tuple().local.ip() != from {
+                continue;
+            }
+            if let Err(reason) = self.transfer.move_to(path, to) {
+                self.transfer.packets.event(EventKind::MigrationRefused {
+                    subflow: path,
+                    reason,
+                });
+            }
+        }
+        self.flush();
     }
 }

@@ -102,22 +102,25 @@ impl Packets {
 impl Connection {
     /// Keeps a note of each packet that is lost or dropped from now on.
     pub fn take_notes(&mut self) {
-        self.packets.output.keep_notes();
+        self.transfer.packets.output.keep_notes();
     }
 
     /// The notes since this was last called.
     pub fn notes(&mut self) -> Vec<Note> {
-        self.packets.output.take_notes()
+        self.transfer.packets.output.take_notes()
     }
 
     /// What it keeps beside the bytes that its buffers bound: paths, and control frames that wait.
     pub fn kept(&self) -> (usize, usize) {
-        (self.members().len(), self.packets.control.iter().count())
+        (
+            self.members().len(),
+            self.transfer.packets.control.iter().count(),
+        )
     }
 
     /// What the client's first packet was addressed to; the same on both sides.
     pub fn original_destination(&self) -> ConnectionId {
-        self.packets.identity.original_destination()
+        self.transfer.packets.identity.original_destination()
     }
 
     /// The application protocol that the handshake asks for.
@@ -126,14 +129,14 @@ impl Connection {
     }
 
     pub fn recovery_parameters(&self) -> RecoveryParameters {
-        let max_datagram = u64::from(self.packets.paths[0].datagram());
+        let max_datagram = u64::from(self.transfer.packets.paths[0].datagram());
         RecoveryParameters {
             reordering_threshold: PACKET_THRESHOLD,
             time_threshold: TIME_THRESHOLD.0 as f64 / TIME_THRESHOLD.1 as f64,
             granularity: GRANULARITY,
             initial_rtt: INITIAL,
             max_datagram,
-            initial_window: u64::from(self.packets.config.initial_window) * max_datagram,
+            initial_window: u64::from(self.transfer.packets.config.initial_window) * max_datagram,
             minimum_window: u64::from(LEAST_WINDOW) * max_datagram,
             persistent_congestion: PERSISTENT,
         }
@@ -141,25 +144,25 @@ impl Connection {
 
     /// This side's transport parameters.
     pub fn parameters(&self) -> &TransportParameters {
-        self.packets.parameters.own()
+        self.transfer.packets.parameters.own()
     }
 
     /// The peer's, once they have come.
     pub fn peer_parameters(&self) -> Option<&TransportParameters> {
-        let came = self.packets.parameters.peer_came();
-        came.then(|| self.packets.parameters.peer())
+        let came = self.transfer.packets.parameters.peer_came();
+        came.then(|| self.transfer.packets.parameters.peer())
     }
 
     /// The handshake is confirmed (RFC 9001 section 4.1.2).
     pub fn confirmed(&self) -> bool {
-        self.packets.handshake.confirmed()
+        self.transfer.packets.handshake.confirmed()
     }
 
     pub fn keys(&self, level: Level) -> Keys {
-        if self.packets.handshake.writes(level) {
+        if self.transfer.packets.handshake.writes(level) {
             return Keys::Present;
         }
-        if self.packets.handshake.discarded(level) {
+        if self.transfer.packets.handshake.discarded(level) {
             Keys::Discarded
         } else {
             Keys::Absent
@@ -171,7 +174,10 @@ impl Connection {
     /// # Panics
     /// There is no such path.
     pub fn metrics(&self, path: usize) -> Metrics {
-        let (member, window) = (&self.packets.paths[path], self.packets.paths.shown(path));
+        let (member, window) = (
+            &self.transfer.packets.paths[path],
+            self.transfer.packets.paths.shown(path),
+        );
         let packet = u64::from(member.datagram());
         let bytes = |packets: u32| u64::from(packets) * packet;
         let rtt = &member.rtt();
@@ -189,9 +195,9 @@ impl Connection {
             }),
             pto_count: member.probing().timeouts(),
             congestion_window: bytes(window.cwnd),
-            bytes_in_flight: self.packets.bytes_in_flight(path),
+            bytes_in_flight: self.transfer.packets.bytes_in_flight(path),
             ssthresh: (window.ssthresh != INFINITE_SSTHRESH).then(|| bytes(window.ssthresh)),
-            packets_in_flight: self.packets.in_flight(path),
+            packets_in_flight: self.transfer.packets.in_flight(path),
             pacing_rate: window.pacing_rate,
             state: (!member.window().paces()).then_some(state),
         }

@@ -18,17 +18,17 @@ use crate::{EventKind, Nanos};
 
 /// All that a packet without data is made of.
 pub(super) struct Packets {
-    pub config: Arc<Config>,
+    pub(super) config: Arc<Config>,
     /// The time of the call at hand.
-    pub now: Nanos,
-    pub random: Pcg64Mcg,
-    pub handshake: Handshake,
-    pub identity: Identity,
-    pub parameters: Parameters,
-    pub paths: Paths,
-    pub control: Control,
-    pub lifetime: Lifetime,
-    pub output: Output,
+    pub(super) now: Nanos,
+    pub(super) random: Pcg64Mcg,
+    pub(super) handshake: Handshake,
+    pub(super) identity: Identity,
+    pub(super) parameters: Parameters,
+    pub(super) paths: Paths,
+    pub(super) control: Control,
+    pub(super) lifetime: Lifetime,
+    pub(super) output: Output,
 }
 
 impl Packets {

@@ -50,20 +50,25 @@ impl Packets {
 impl Connection {
     /// Data may be sent on a path from now on.
     pub(super) fn open_path(&mut self, path: usize) {
-        self.packets.paths[path].establish(self.packets.now);
-        self.packets.paths.choose_senders(&self.packets.config);
-        self.packets.paths.refresh_backup(path);
-        let (member, mut shown) = self.packets.paths.pair_mut(path);
+        self.transfer.packets.paths[path].establish(self.transfer.packets.now);
+        self.transfer
+            .packets
+            .paths
+            .choose_senders(&self.transfer.packets.config);
+        self.transfer.packets.paths.refresh_backup(path);
+        let (member, mut shown) = self.transfer.packets.paths.pair_mut(path);
         member.publish(&mut shown);
         member.window_mut().begin(&mut shown);
-        self.packets.event(EventKind::SubflowEstablished(path));
-        self.judge_all_silences();
-        self.packets.ask_for_acks();
-        if self.packets.paths[path].status().local() {
-            self.packets.tell_status(path);
+        self.transfer
+            .packets
+            .event(EventKind::SubflowEstablished(path));
+        self.transfer.judge_all_silences();
+        self.transfer.packets.ask_for_acks();
+        if self.transfer.packets.paths[path].status().local() {
+            self.transfer.packets.tell_status(path);
         }
         // Those of addresses that are gone had to wait for it.
-        let gone: Vec<u8> = self.policy.addresses().down().collect();
+        let gone: Vec<u8> = self.transfer.policy.addresses().down().collect();
         for id in gone {
             self.abandon_from(id);
         }
@@ -71,15 +76,19 @@ impl Connection {
 
     /// Both sides are ready for more paths: the client knows that the handshake is confirmed.
     fn ready_for_paths(&self) -> bool {
-        self.packets.parameters.multipath()
-            && self.packets.lifetime.established()
-            && self.packets.handshake.confirmed()
-            && !self.packets.lifetime.over()
+        self.transfer.packets.parameters.multipath()
+            && self.transfer.packets.lifetime.established()
+            && self.transfer.packets.handshake.confirmed()
+            && !self.transfer.packets.lifetime.over()
     }
 
     /// Asks the path manager when it is first time, and when it asked to be asked; opens what waits for an id.
     pub(super) fn manage_paths(&mut self) {
-        let due = self.policy.manager().is_due(self.packets.now);
+        let due = self
+            .transfer
+            .policy
+            .manager()
+            .is_due(self.transfer.packets.now);
         if !due && !self.path_ids.wants_any() || !self.ready_for_paths() {
             return;
         }
@@ -94,31 +103,36 @@ impl Connection {
     }
 
     pub(super) fn ask_path_manager(&mut self, occasion: Occasion) {
-        if !self.ready_for_paths() || !self.policy.manager().minds(occasion) {
+        if !self.ready_for_paths() || !self.transfer.policy.manager().minds(occasion) {
             return;
         }
-        let open = self.packets.paths.iter().filter(|member| !member.closed());
+        let open = self
+            .transfer
+            .packets
+            .paths
+            .iter()
+            .filter(|member| !member.closed());
         let open = open.map(|member| {
             let tuple = member.tuple();
             (member.ids(), (tuple.local.ip(), tuple.remote))
         });
         let wanted = self.path_ids.wanted();
-        let known = self.policy.addresses();
-        let port = self.packets.paths[0].tuple().remote.port();
+        let known = self.transfer.policy.addresses();
+        let port = self.transfer.packets.paths[0].tuple().remote.port();
         let wanted = wanted.filter_map(|pair| {
             let (local, remote) = known.of(pair)?;
             Some((pair, (local, (remote, port).into())))
         });
         let (subflows, addresses): (Vec<Pair>, Vec<_>) = open.chain(wanted).unzip();
         let first = |member: &PathState| member.id() == 0 && !member.closed();
-        let further = subflows.len() - usize::from(self.packets.paths.iter().any(first));
+        let further = subflows.len() - usize::from(self.transfer.packets.paths.iter().any(first));
         let standing = Standing {
             occasion,
             further,
             ways: &Ways::default(),
             bound: false,
-            client: self.packets.identity.client(),
-            opens: self.packets.identity.client(),
+            client: self.transfer.packets.identity.client(),
+            opens: self.transfer.packets.identity.client(),
             taken: true,
             subflows: &subflows,
             addresses: &addresses,
@@ -128,17 +142,22 @@ impl Connection {
             announcing: false,
             denies_first: false,
         };
-        let actions = self.policy.ask_manager(&standing, self.packets.now);
+        let actions = self
+            .transfer
+            .policy
+            .ask_manager(&standing, self.transfer.packets.now);
         for action in actions {
             match action {
-                Action::Open(pair) | Action::OpenRouted(pair) if self.packets.identity.client() => {
+                Action::Open(pair) | Action::OpenRouted(pair)
+                    if self.transfer.packets.identity.client() =>
+                {
                     self.path_ids.want(pair, Vec::new())
                 }
-                Action::OpenVia(pair, gateways) if self.packets.identity.client() => {
+                Action::OpenVia(pair, gateways) if self.transfer.packets.identity.client() => {
                     self.path_ids.want(pair, gateways);
                 }
                 Action::Close(pair) => {
-                    for path in self.packets.paths.between(pair) {
+                    for path in self.transfer.packets.paths.between(pair) {
                         self.abandon(path, TransportError::APPLICATION_ABANDON_PATH);
                     }
                 }
@@ -146,8 +165,8 @@ impl Connection {
                     self.abandon_from(id);
                 }
                 Action::Priority { pair, backup } => {
-                    for path in self.packets.paths.between(pair) {
-                        self.packets.set_path_backup(path, backup);
+                    for path in self.transfer.packets.paths.between(pair) {
+                        self.transfer.packets.set_path_backup(path, backup);
                     }
                 }
                 // Only clients open paths (RFC 10069 section 3.1).
@@ -161,7 +180,7 @@ impl Connection {
 
     /// Begins to validate a path between two addresses, or waits for the ids that it needs (RFC 10069 sections 3.1 and 4.7).
     fn begin_path(&mut self, pair: Pair, gateways: Vec<IpAddr>) {
-        let remote = self.packets.identity.remote();
+        let remote = self.transfer.packets.identity.remote();
         let id = self.path_ids.next(|id| remote.is_abandoned(id));
         if !self.path_ids.admits(id) {
             self.admit_paths(self.path_ids.admitted());
@@ -169,7 +188,14 @@ impl Connection {
         let limit = self.path_ids.peer_admits();
         let blocked = if id > limit {
             Some(Frame::PathsBlocked(limit))
-        } else if self.packets.identity.remote().current(id).is_none() {
+        } else if self
+            .transfer
+            .packets
+            .identity
+            .remote()
+            .current(id)
+            .is_none()
+        {
             Some(Frame::PathCidsBlocked {
                 path: id,
                 next_sequence: 0,
@@ -179,24 +205,24 @@ impl Connection {
         };
         if let Some(frame) = blocked {
             if self.path_ids.block(&frame) {
-                self.packets.control.push(frame);
+                self.transfer.packets.control.push(frame);
             }
             return self.path_ids.want(pair, gateways);
         }
-        let Some((address, remote)) = self.policy.addresses().of(pair) else {
+        let Some((address, remote)) = self.transfer.policy.addresses().of(pair) else {
             return;
         };
-        let backup = self.policy.addresses().is_backup(pair.local);
-        let remote = (remote, self.packets.paths[0].tuple().remote.port()).into();
+        let backup = self.transfer.policy.addresses().is_backup(pair.local);
+        let remote = (remote, self.transfer.packets.paths[0].tuple().remote.port()).into();
         let same =
-            self.packets.paths.iter().any(|member| {
+            self.transfer.packets.paths.iter().any(|member| {
                 member.tuple().remote == remote && member.tuple().local.ip() == address
             });
         // One path has one pair of addresses and ports; a second between the same addresses takes another port.
         let port = if same {
-            self.policy.addresses().egress().next_port()
+            self.transfer.policy.addresses().egress().next_port()
         } else {
-            self.packets.paths[0].tuple().local.port()
+            self.transfer.packets.paths[0].tuple().local.port()
         };
         let tuple = Tuple {
             local: (address, port).into(),
@@ -206,8 +232,8 @@ impl Connection {
             return;
         };
         self.path_ids.advance();
-        self.packets.identity.remote_mut().put_to_use(id);
-        let member = &mut self.packets.paths[path];
+        self.transfer.packets.identity.remote_mut().put_to_use(id);
+        let member = &mut self.transfer.packets.paths[path];
         member.route_mut().steer(gateways);
         member.status_mut().set_local(backup);
         member.reach_mut().ask();
@@ -219,13 +245,26 @@ impl Connection {
             Frame::NewConnectionId(new) => self.on_new_id(new, frame),
             Frame::RetireConnectionId { path, sequence } => {
                 let of = path.unwrap_or(0);
-                if !self.packets.identity.local_mut().retire(of, *sequence) {
+                if !self
+                    .transfer
+                    .packets
+                    .identity
+                    .local_mut()
+                    .retire(of, *sequence)
+                {
                     let reason = "an id that was never issued";
                     let kind = frame.frame_type();
-                    return self.fail(TransportError::PROTOCOL_VIOLATION, kind, reason);
+                    return self
+                        .transfer
+                        .fail(TransportError::PROTOCOL_VIOLATION, kind, reason);
                 }
-                let limit = self.packets.parameters.peer().active_connection_id_limit;
-                self.packets.issue_ids(of, limit);
+                let limit = self
+                    .transfer
+                    .packets
+                    .parameters
+                    .peer()
+                    .active_connection_id_limit;
+                self.transfer.packets.issue_ids(of, limit);
             }
             Frame::PathAbandon { path, .. } => self.on_abandon(*path),
             Frame::PathStatus {
@@ -234,47 +273,65 @@ impl Connection {
                 backup,
             } => self.on_status(*path, *sequence, *backup),
             Frame::MaxPathId(max) => {
-                let limit = self.packets.parameters.peer().active_connection_id_limit;
+                let limit = self
+                    .transfer
+                    .packets
+                    .parameters
+                    .peer()
+                    .active_connection_id_limit;
                 for id in self.path_ids.raise_peer(*max) {
-                    self.packets.issue_ids(id, limit);
+                    self.transfer.packets.issue_ids(id, limit);
                 }
             }
             Frame::PathsBlocked(limit) => self.admit_paths(*limit),
             Frame::PathCidsBlocked { path, .. } if *path <= self.path_ids.peer_admits() => {
-                let limit = self.packets.parameters.peer().active_connection_id_limit;
-                self.packets.issue_ids(*path, limit);
+                let limit = self
+                    .transfer
+                    .packets
+                    .parameters
+                    .peer()
+                    .active_connection_id_limit;
+                self.transfer.packets.issue_ids(*path, limit);
             }
             _ => {}
         }
     }
 
     fn on_new_id(&mut self, new: &NewConnectionId, frame: &Frame) {
-        let limit = self.packets.parameters.own().active_connection_id_limit;
-        let waiting = self.packets.control.iter().filter(
+        let limit = self
+            .transfer
+            .packets
+            .parameters
+            .own()
+            .active_connection_id_limit;
+        let waiting = self.transfer.packets.control.iter().filter(
             |frame| matches!(frame, Frame::RetireConnectionId { path, .. } if *path == new.path),
         );
         // RFC 9000 section 5.1.2.
         let too_many = waiting.count() as u64 > UNSENT * limit;
-        match self.packets.identity.remote_mut().add(new, limit) {
-            _ if too_many => self.fail(
+        match self.transfer.packets.identity.remote_mut().add(new, limit) {
+            _ if too_many => self.transfer.fail(
                 TransportError::CONNECTION_ID_LIMIT_ERROR,
                 frame.frame_type(),
                 "more ids retired than can be told",
             ),
             Ok(retired) => {
                 for sequence in retired {
-                    self.packets.control.push(Frame::RetireConnectionId {
-                        path: new.path,
-                        sequence,
-                    });
+                    self.transfer
+                        .packets
+                        .control
+                        .push(Frame::RetireConnectionId {
+                            path: new.path,
+                            sequence,
+                        });
                 }
             }
-            Err(IdError::Limit) => self.fail(
+            Err(IdError::Limit) => self.transfer.fail(
                 TransportError::CONNECTION_ID_LIMIT_ERROR,
                 frame.frame_type(),
                 "more ids than were admitted",
             ),
-            Err(IdError::Contradiction) => self.fail(
+            Err(IdError::Contradiction) => self.transfer.fail(
                 TransportError::PROTOCOL_VIOLATION,
                 frame.frame_type(),
                 "an id with two meanings",
@@ -284,14 +341,19 @@ impl Connection {
 
     /// The answer to a challenge: the path works in both directions (RFC 9000 section 8.2.3).
     fn on_path_response(&mut self, data: u64) {
-        let mut members = self.packets.paths.iter().enumerate();
+        let mut members = self.transfer.packets.paths.iter().enumerate();
         let asked = members.find_map(|(path, member)| Some((path, member.reach().answered(data)?)));
         let Some((path, full)) = asked else {
             return;
         };
-        self.packets.paths[path].reach_mut().on_answer(full);
-        let new = self.packets.paths[path].established_at().is_none();
-        if new && !self.packets.paths[path].closed() && self.packets.lifetime.established() {
+        self.transfer.packets.paths[path]
+            .reach_mut()
+            .on_answer(full);
+        let new = self.transfer.packets.paths[path].established_at().is_none();
+        if new
+            && !self.transfer.packets.paths[path].closed()
+            && self.transfer.packets.lifetime.established()
+        {
             self.open_path(path);
         }
     }
@@ -299,6 +361,7 @@ impl Connection {
     fn on_abandon(&mut self, id: u64) {
         let open = |member: &PathState| !member.closed();
         let Some(path) = self
+            .transfer
             .packets
             .paths
             .iter()
@@ -306,27 +369,33 @@ impl Connection {
         else {
             return self.abandon_unused(id);
         };
-        let delay = self.packets.parameters.peer_delay();
-        self.packets.paths[path].retain(self.packets.now, RETENTION, delay);
-        if self.packets.paths[path].closed() {
+        let delay = self.transfer.packets.parameters.peer_delay();
+        self.transfer.packets.paths[path].retain(self.transfer.packets.now, RETENTION, delay);
+        if self.transfer.packets.paths[path].closed() {
             return;
         }
-        let mut others = self.packets.paths.iter().filter(|member| member.id() != id);
+        let mut others = self
+            .transfer
+            .packets
+            .paths
+            .iter()
+            .filter(|member| member.id() != id);
         if others.any(open) {
             return self.leave(path, TransportError::NO_ERROR);
         }
         // RFC 10069 section 3.4.
         let reason = "the only path is abandoned";
-        self.fail(TransportError::NO_VIABLE_PATH, 0, reason);
+        self.transfer
+            .fail(TransportError::NO_VIABLE_PATH, 0, reason);
     }
 
     /// The peer abandons a path on which nothing came or went.
     fn abandon_unused(&mut self, id: u64) {
-        if !self.packets.identity.remote().is_abandoned(id) {
-            self.packets.identity.local_mut().forget(id);
-            self.packets.identity.remote_mut().forget(id);
+        if !self.transfer.packets.identity.remote().is_abandoned(id) {
+            self.transfer.packets.identity.local_mut().forget(id);
+            self.transfer.packets.identity.remote_mut().forget(id);
             self.path_ids.take_status(id);
-            self.packets.control.push(Frame::PathAbandon {
+            self.transfer.packets.control.push(Frame::PathAbandon {
                 path: id,
                 error: TransportError::NO_ERROR.0,
             });
@@ -335,27 +404,31 @@ impl Connection {
 
     /// Abandons a path, unless no other carries data.
     pub(super) fn abandon(&mut self, path: usize, error: TransportError) {
-        if !self.packets.paths[path].closed() && !self.packets.paths.is_last(path) {
+        if !self.transfer.packets.paths[path].closed() && !self.transfer.packets.paths.is_last(path)
+        {
             self.leave(path, error);
         }
     }
 
     /// Leaves a path and tells the peer (RFC 10069 section 3.4).
     fn leave(&mut self, path: usize, error: TransportError) {
-        let id = self.packets.paths[path].id();
-        self.packets.paths[path].close(self.packets.now);
-        self.packets.compare_timeouts();
-        self.packets.paths.choose_senders(&self.packets.config);
-        self.give_up_flight(path);
-        self.packets.control.push(Frame::PathAbandon {
+        let id = self.transfer.packets.paths[path].id();
+        self.transfer.packets.paths[path].close(self.transfer.packets.now);
+        self.transfer.packets.compare_timeouts();
+        self.transfer
+            .packets
+            .paths
+            .choose_senders(&self.transfer.packets.config);
+        self.transfer.give_up_flight(path);
+        self.transfer.packets.control.push(Frame::PathAbandon {
             path: id,
             error: error.0,
         });
         // Packets of the peer's may still come, until it has answered and a while after that.
-        self.packets.identity.local_mut().abandon(id);
-        self.packets.identity.remote_mut().forget(id);
-        self.packets.event(EventKind::SubflowClosed(path));
-        if !self.packets.identity.client() {
+        self.transfer.packets.identity.local_mut().abandon(id);
+        self.transfer.packets.identity.remote_mut().forget(id);
+        self.transfer.packets.event(EventKind::SubflowClosed(path));
+        if !self.transfer.packets.identity.client() {
             // The id is not used again: another may take its place (section 4.6).
             self.admit_paths(self.path_ids.admitted());
         }
@@ -363,10 +436,10 @@ impl Connection {
 
     /// Abandons the paths from an address. False: no other carries data, and nothing is done.
     fn abandon_from(&mut self, local_id: u8) -> bool {
-        if !self.packets.paths.any_elsewhere(local_id) {
+        if !self.transfer.packets.paths.any_elsewhere(local_id) {
             return false;
         }
-        for path in self.packets.paths.at_address(local_id) {
+        for path in self.transfer.packets.paths.at_address(local_id) {
             self.abandon(path, TransportError::APPLICATION_ABANDON_PATH);
         }
         true
@@ -374,30 +447,37 @@ impl Connection {
 
     fn on_status(&mut self, id: u64, sequence: u64, backup: bool) {
         let Some(path) = self
+            .transfer
             .packets
             .paths
             .iter()
             .position(|member| member.id() == id)
         else {
             // It may come before the path is opened.
-            if !self.packets.identity.remote().is_abandoned(id) {
+            if !self.transfer.packets.identity.remote().is_abandoned(id) {
                 self.path_ids.keep_status(id, sequence, backup);
             }
             return;
         };
-        if self.packets.paths[path].status_mut().take(sequence, backup) {
-            self.packets.refresh_backup(path);
+        if self.transfer.packets.paths[path]
+            .status_mut()
+            .take(sequence, backup)
+        {
+            self.transfer.packets.refresh_backup(path);
         }
     }
 
     /// Changes whether paths from `address` are backups and tells the peer (RFC 10069 section 4.3).
     pub fn set_backup(&mut self, address: IpAddr, backup: bool, now: Nanos) {
-        self.packets.now = now;
-        self.policy.addresses_mut().set_backup(address, backup);
-        for path in 0..self.packets.paths.len() {
-            let member = &self.packets.paths[path];
+        self.transfer.packets.now = now;
+        self.transfer
+            .policy
+            .addresses_mut()
+            .set_backup(address, backup);
+        for path in 0..self.transfer.packets.paths.len() {
+            let member = &self.transfer.packets.paths[path];
             if member.tuple().local.ip() == address && !member.closed() {
-                self.packets.set_path_backup(path, backup);
+                self.transfer.packets.set_path_backup(path, backup);
             }
         }
         self.flush();
@@ -406,17 +486,17 @@ impl Connection {
     /// An address of this host went away or came back. Its paths are abandoned as long as others carry data; without multipath a client
     /// moves its path to another address.
     pub fn set_address_up(&mut self, address: IpAddr, up: bool, now: Nanos) {
-        self.packets.now = now;
-        let Some(id) = self.policy.addresses_mut().set_up(address, up) else {
+        self.transfer.packets.now = now;
+        let Some(id) = self.transfer.policy.addresses_mut().set_up(address, up) else {
             return;
         };
         if up {
-            self.take_back(address);
+            self.transfer.take_back(address);
             self.ask_path_manager(Occasion::AddressUp(id));
         } else {
             let left = self.abandon_from(id);
-            if !self.packets.parameters.multipath() {
-                self.replace_address(id);
+            if !self.transfer.packets.parameters.multipath() {
+                self.transfer.replace_address(id);
             }
             self.ask_path_manager(Occasion::AddressDown { id, left });
         }
@@ -426,16 +506,16 @@ impl Connection {
     /// The peer does not answer on a path.
     pub(super) fn give_up_validation(&mut self, path: usize) {
         let (former, own) = (
-            self.packets.paths[path].reach().former(),
-            self.policy.addresses(),
+            self.transfer.packets.paths[path].reach().former(),
+            self.transfer.policy.addresses(),
         );
         let up = former.is_some_and(|former| !own.is_down(former.local.ip()));
-        if up && self.return_to_former(path) {
+        if up && self.transfer.return_to_former(path) {
             return;
         }
-        if self.packets.paths.is_last(path) {
+        if self.transfer.packets.paths.is_last(path) {
             // There is no other way to the peer; the idle timeout bounds the attempts.
-            self.packets.paths[path].reach_mut().persist();
+            self.transfer.packets.paths[path].reach_mut().persist();
             return;
         }
         self.abandon(path, TransportError::PATH_UNSTABLE_OR_POOR);

@@ -19,12 +19,18 @@ impl Connection {
         mtu: u32,
         now: Nanos,
     ) {
-        self.packets.now = now;
-        let Some(member) = self.packets.paths.get_mut(path) else {
+        self.transfer.packets.now = now;
+        let Some(member) = self.transfer.packets.paths.get_mut(path) else {
             return;
         };
-        let own = self.packets.identity.remote().current_id(member.id()) == Some(destination);
-        if !own || member.closed() || self.packets.lifetime.over() {
+        let own = self
+            .transfer
+            .packets
+            .identity
+            .remote()
+            .current_id(member.id())
+            == Some(destination);
+        if !own || member.closed() || self.transfer.packets.lifetime.over() {
             return;
         }
         let tuple = member.tuple();
@@ -32,9 +38,10 @@ impl Connection {
             return;
         }
         let full = payload(member.datagram());
-        if full < self.packets.paths.shown(path).mss {
-            self.packets.paths.shown_mut(path).mss = full;
-            self.packets
+        if full < self.transfer.packets.paths.shown(path).mss {
+            self.transfer.packets.paths.shown_mut(path).mss = full;
+            self.transfer
+                .packets
                 .event(EventKind::PathMtu { subflow: path, mtu });
         }
         self.flush();

@@ -15,6 +15,7 @@ use super::moving;
 use super::note::Discard;
 use super::packets::Packets;
 use super::streams::{Fault, Part};
+use super::transfer::Transfer;
 use crate::Codepoint;
 use crate::{CloseReason, EventKind, Tuple};
 
@@ -47,455 +48,7 @@ impl Packets {
     }
 }
 
-impl Connection {
-    /// A datagram of `len` bytes came from `tuple.remote` to `tuple.local`.
-    pub fn on_datagram(
-        &mut self,
-        tuple: Tuple,
-        datagram: &Datagram,
-        len: u32,
-        ecn: Codepoint,
-        now: crate::Nanos,
-    ) {
-        self.packets.now = now;
-        if self.packets.lifetime.over() {
-            return self.packets.answer_after_close();
-        }
-        let mut counted = false;
-        for packet in &datagram.packets {
-            self.on_plain(packet, &tuple, len, ecn, &mut counted);
-            if self.packets.lifetime.over() {
-                break;
-            }
-        }
-        self.flush();
-    }
-
-    /// A packet of a datagram; `counted`: one of the datagram's was counted against the amplification limit before.
-    #[inline(always)]
-    fn on_plain(
-        &mut self,
-        packet: &Packet,
-        tuple: &Tuple,
-        len: u32,
-        ecn: Codepoint,
-        counted: &mut bool,
-    ) {
-        let Some((path, home)) = self.path_for(packet, tuple) else {
-            return self.packets.note_drop(packet, Discard::Unknown);
-        };
-        if !std::mem::replace(counted, true) && home {
-            self.packets.paths[path].reach_mut().on_received(len);
-        }
-        self.on_packet(path, packet, tuple, len, ecn, home);
-    }
-
-    /// The packets of a datagram of `len` bytes, one after the other: one may bring the keys that open the next.
-    pub(super) fn on_packets<P: Borrow<Packet>>(
-        &mut self,
-        tuple: Tuple,
-        len: u32,
-        ecn: Codepoint,
-        now: crate::Nanos,
-        mut next: impl FnMut(&mut Self) -> Option<Came<P>>,
-    ) {
-        self.packets.now = now;
-        if self.packets.lifetime.over() {
-            return self.packets.answer_after_close();
-        }
-        let mut counted = false;
-        while let Some(came) = next(self) {
-            match came {
-                Came::Packet(packet) => {
-                    self.on_plain(packet.borrow(), &tuple, len, ecn, &mut counted);
-                }
-                Came::Unopened(id) => {
-                    let mut members = self.packets.paths.iter_mut();
-                    let Some(member) = members.find(|member| member.id() == id) else {
-                        continue;
-                    };
-                    if !std::mem::replace(&mut counted, true) && member.route().is_between(&tuple) {
-                        member.reach_mut().on_received(len);
-                    }
-                    continue;
-                }
-            }
-            if self.packets.lifetime.over() {
-                break;
-            }
-        }
-        self.flush();
-    }
-
-    /// The path that a packet is on, and whether its addresses are those of the path. A client's packet for a path that the server does not know
-    /// yet begins it (RFC 10069 section 3.1).
-    #[inline(always)]
-    fn path_for(&mut self, packet: &Packet, tuple: &Tuple) -> Option<(usize, bool)> {
-        let id = self.packets.identity.path_for(packet)?;
-        if let Some(path) = self.packets.paths.named(id) {
-            let member = &self.packets.paths[path];
-            let home = member.route().is_between(tuple);
-            let route = member.route();
-            let follows = || route.may_become(tuple, self.packets.identity.client());
-            let usable = member.takes(self.packets.now) && (home || follows());
-            return usable.then_some((path, home));
-        }
-        self.admit_path(id, tuple)
-    }
-
-    #[cold]
-    fn admit_path(&mut self, id: u64, tuple: &Tuple) -> Option<(usize, bool)> {
-        if self.packets.identity.client() || !self.packets.lifetime.established() {
-            return None;
-        }
-        let ids = self.policy.addresses_mut().ids(*tuple);
-        let path = self.add_path(id, *tuple, ids).ok()?;
-        self.packets.identity.remote_mut().put_to_use(id);
-        self.packets.paths[path].reach_mut().ask();
-        Some((path, true))
-    }
-
-    /// `home`: the packet's addresses are those of the path.
-    #[inline(always)]
-    fn on_packet(
-        &mut self,
-        path: usize,
-        packet: &Packet,
-        tuple: &Tuple,
-        len: u32,
-        ecn: Codepoint,
-        home: bool,
-    ) {
-        // Compiled for itself: most packets are of this kind.
-        if let Kind::OneRtt { .. } = packet.header.kind {
-            return self.on_packet_of(Level::OneRtt, path, packet, tuple, len, ecn, home);
-        }
-        self.on_long_packet(path, packet, tuple, len, ecn, home);
-    }
-
-    /// A packet with a long header.
-    #[inline(never)]
-    fn on_long_packet(
-        &mut self,
-        path: usize,
-        packet: &Packet,
-        tuple: &Tuple,
-        len: u32,
-        ecn: Codepoint,
-        home: bool,
-    ) {
-        let level = match packet.header.kind {
-            Kind::Initial { .. } => Level::Initial,
-            Kind::Handshake => Level::Handshake,
-            Kind::Retry { .. } | Kind::VersionNegotiation(_) => {
-                return self.on_unprotected(&packet.header);
-            }
-            _ => return self.packets.note_drop(packet, Discard::Unsupported),
-        };
-        self.on_packet_of(level, path, packet, tuple, len, ecn, home);
-    }
-
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments, reason = "one body for two callers")]
-    fn on_packet_of(
-        &mut self,
-        level: Level,
-        path: usize,
-        packet: &Packet,
-        tuple: &Tuple,
-        len: u32,
-        ecn: Codepoint,
-        home: bool,
-    ) {
-        if !self.packets.handshake.reads(level) {
-            return self.packets.note_drop(packet, Discard::WithoutKeys);
-        }
-        let number = packet.header.number;
-        if self
-            .packets
-            .space(level, path)
-            .received
-            .is_duplicate(number)
-        {
-            return self.packets.note_drop(packet, Discard::Duplicate);
-        }
-        if let Kind::Initial { token } = &packet.header.kind {
-            // RFC 9000 sections 14.1 and 17.2.2.
-            let short = !self.packets.identity.client() && len < LEAST_DATAGRAM;
-            if short || self.packets.identity.client() && !token.is_empty() {
-                return self.packets.note_drop(packet, Discard::Invalid);
-            }
-        }
-        if level != Level::OneRtt && !self.packets.identity.take_source(packet.header.source) {
-            return self.packets.note_drop(packet, Discard::Invalid);
-        }
-        self.packets.lifetime.restart(self.packets.now);
-        if level == Level::Handshake && !self.packets.identity.client() {
-            // The client has shown that it receives at its address (RFC 9000 section 8.1, RFC 9001 section 4.9.1).
-            self.packets.paths[0].reach_mut().validate();
-            self.packets.discard(Level::Initial);
-        }
-        let mut eliciting = false;
-        for frame in &packet.frames {
-            // The two that most packets have.
-            match frame {
-                Frame::Stream { .. } if level == Level::OneRtt => {
-                    eliciting = true;
-                    self.on_stream(path, frame);
-                }
-                Frame::Ack(ack) if level == Level::OneRtt && self.may_be_acked(ack) => {
-                    self.on_application_ack(ack);
-                }
-                _ => {
-                    eliciting |= frame.ack_eliciting();
-                    self.on_seldom_frame(level, path, packet, frame, (*tuple, len));
-                }
-            }
-            if self.packets.lifetime.over() {
-                return;
-            }
-        }
-        if packet.frames.is_empty() {
-            // RFC 9000 section 12.4.
-            return self.fail(
-                TransportError::PROTOCOL_VIOLATION,
-                0,
-                "a packet without frames",
-            );
-        }
-        if level == Level::OneRtt {
-            let destination = packet.header.destination;
-            if home {
-                self.packets.paths[path]
-                    .reach_mut()
-                    .note_destination(destination);
-            } else {
-                let newest = self.packets.paths[path].space().received.largest() < Some(number);
-                let moves = newest && !moving::probing(&packet.frames);
-                self.notice_address(path, *tuple, destination, moves, len);
-            }
-        }
-        let (now, delay) = (self.packets.now, self.packets.ack_delay(level));
-        if level == Level::OneRtt || self.packets.handshake.reads(level) {
-            self.packets
-                .space(level, path)
-                .received
-                .on_packet(number, eliciting, ecn, now, delay);
-        }
-        if !self.packets.lifetime.established() {
-            self.progress();
-        }
-    }
-
-    /// A frame that few packets have, in a datagram between these addresses and of this length.
-    #[inline(never)]
-    fn on_seldom_frame(
-        &mut self,
-        level: Level,
-        path: usize,
-        packet: &Packet,
-        frame: &Frame,
-        (tuple, len): (Tuple, u32),
-    ) {
-        if !frame.allowed_in(&packet.header.kind) {
-            let reason = "a frame that this kind of packet cannot have";
-            return self.fail(
-                TransportError::PROTOCOL_VIOLATION,
-                frame.frame_type(),
-                reason,
-            );
-        }
-        if self.refuses(frame, &packet.header) {
-            return;
-        }
-        self.packets.paths[path].traffic_mut().note_frame(frame);
-        if let Frame::PathChallenge(data) = frame {
-            self.packets.paths[path]
-                .reach_mut()
-                .note_challenge(*data, tuple, len);
-        }
-        self.on_frame(level, path, frame);
-    }
-
-    /// What the handshake has come to.
-    fn progress(&mut self) {
-        if !self.packets.parameters.peer_came()
-            && let Some(bytes) = self.packets.handshake.session().peer_parameters()
-        {
-            let sender = if self.packets.identity.client() {
-                Role::Server
-            } else {
-                Role::Client
-            };
-            match TransportParameters::parse(bytes, sender) {
-                Ok(parameters) => self.take_parameters(parameters),
-                Err(error) => {
-                    return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, error.reason);
-                }
-            }
-        }
-        if self.packets.handshake.complete()
-            && !self.packets.lifetime.established()
-            && !self.packets.lifetime.over()
-        {
-            self.on_established();
-        }
-    }
-
-    fn take_parameters(&mut self, parameters: TransportParameters) {
-        self.packets.parameters.note_peer();
-        if !self.packets.identity.is_named_by(&parameters) {
-            let reason = "connection ids differ from those of the handshake";
-            return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, reason);
-        }
-        let multipath =
-            self.packets.parameters.offers_multipath() && parameters.initial_max_path_id.is_some();
-        if multipath && self.packets.identity.peer_has_none() {
-            // RFC 10069 section 2.1.
-            let reason = "multipath with an empty connection id";
-            return self.fail(TransportError::PROTOCOL_VIOLATION, 0, reason);
-        }
-        self.streams.begin_peer(&parameters);
-        self.path_ids
-            .begin_peer(parameters.initial_max_path_id.unwrap_or(0));
-        self.packets
-            .identity
-            .remote_mut()
-            .set_first_token(parameters.stateless_reset_token);
-        for member in self.packets.paths.iter_mut() {
-            let size = member.datagram_size_mut();
-            size.limit(parameters.max_udp_payload_size);
-        }
-        self.packets.parameters.take(parameters);
-        self.packets.compare_timeouts();
-    }
-
-    fn on_established(&mut self) {
-        self.packets.lifetime.establish();
-        self.packets.event(EventKind::ConnectionEstablished);
-        if !self.packets.identity.client() {
-            self.packets.handshake.confirm();
-            self.packets.control.push(Frame::HandshakeDone);
-            self.packets.discard(Level::Handshake);
-            self.packets
-                .handshake
-                .offer_tickets(&mut self.packets.control);
-        }
-        self.open_path(0);
-        let limit = self.packets.parameters.peer().active_connection_id_limit;
-        let multipath = self.packets.parameters.multipath();
-        let last = if multipath { self.path_ids.common() } else { 0 };
-        for path in 0..=last {
-            self.packets.issue_ids(path, limit);
-        }
-    }
-
-    fn on_frame(&mut self, level: Level, path: usize, frame: &Frame) {
-        match frame {
-            Frame::Padding(_) | Frame::Ping | Frame::PathChallenge(_) => {}
-            Frame::NewToken(_) => {
-                if !self.packets.identity.client() {
-                    // RFC 9000 section 19.7.
-                    let reason = "only a server gives tokens";
-                    self.fail(
-                        TransportError::PROTOCOL_VIOLATION,
-                        frame.frame_type(),
-                        reason,
-                    );
-                }
-            }
-            Frame::Ack(ack) if level == Level::OneRtt => self.on_application_ack(ack),
-            Frame::Ack(ack) => self.on_handshake_ack(level, path, ack),
-            Frame::Crypto { offset, data } => {
-                if let Err(error) = self.packets.handshake.on_crypto(level, *offset, data) {
-                    match error {
-                        HandshakeError::BufferExceeded => self.fail(
-                            TransportError::CRYPTO_BUFFER_EXCEEDED,
-                            frame.frame_type(),
-                            "too many bytes of the handshake out of order",
-                        ),
-                        HandshakeError::Tls(tls) => self.fail(
-                            TransportError::crypto(tls.alert()),
-                            frame.frame_type(),
-                            "TLS refuses the handshake",
-                        ),
-                    }
-                }
-            }
-            Frame::Stream { .. } => self.on_stream(path, frame),
-            Frame::ResetStream {
-                stream,
-                error,
-                final_size,
-            } => {
-                if self.admit_stream(*stream, frame, Part::Receiving) {
-                    let at = (path, self.packets.now);
-                    if let Err(violation) = self.streams.on_reset(*stream, *error, *final_size, at)
-                    {
-                        self.fail_for(violation.fault(), frame);
-                    }
-                }
-            }
-            Frame::StopSending { stream, error } => {
-                if self.admit_stream(*stream, frame, Part::Sending)
-                    && let Some(final_size) = self.streams.outgoing_mut().reset(*stream)
-                {
-                    // RFC 9000 section 3.5.
-                    self.packets.control.push(Frame::ResetStream {
-                        stream: *stream,
-                        error: *error,
-                        final_size,
-                    });
-                }
-            }
-            Frame::MaxData(max) => self.streams.outgoing_mut().raise_max(*max),
-            Frame::MaxStreamData { stream, max } => {
-                if self.admit_stream(*stream, frame, Part::Sending) {
-                    self.streams.outgoing_mut().raise_stream_max(*stream, *max);
-                }
-            }
-            Frame::MaxStreams { bidirectional, max } => {
-                self.streams.raise_admitted(*bidirectional, *max);
-            }
-            Frame::StreamDataBlocked { stream, .. } => {
-                self.admit_stream(*stream, frame, Part::Receiving);
-            }
-            Frame::DataBlocked(_) | Frame::StreamsBlocked { .. } => {}
-            Frame::Datagram { number, len } => {
-                if u64::from(frame.len()) > self.packets.parameters.own().max_datagram_frame_size {
-                    // RFC 9221 section 3.
-                    let reason = "a datagram longer than was admitted";
-                    return self.fail(
-                        TransportError::PROTOCOL_VIOLATION,
-                        frame.frame_type(),
-                        reason,
-                    );
-                }
-                self.datagrams.on_arrival(*number, *len);
-            }
-            Frame::ConnectionClose {
-                error,
-                frame_type,
-                reason,
-            } => self.on_close(*error, *frame_type, reason),
-            Frame::HandshakeDone => {
-                if !self.packets.identity.client() {
-                    let reason = "only a server confirms the handshake";
-                    return self.fail(
-                        TransportError::PROTOCOL_VIOLATION,
-                        frame.frame_type(),
-                        reason,
-                    );
-                }
-                self.packets.handshake.confirm();
-                self.packets.discard(Level::Handshake);
-            }
-            Frame::AckFrequency(asked) => self.on_ack_frequency(*asked),
-            Frame::ImmediateAck => self.packets.paths.expedite_acks(path, self.packets.now),
-            _ => self.on_path_frame(frame),
-        }
-    }
-
+impl Transfer {
     #[inline(always)]
     fn on_stream(&mut self, path: usize, frame: &Frame) {
         let Frame::Stream {
@@ -552,26 +105,6 @@ impl Connection {
         admitted.is_ok()
     }
 
-    /// Admits as many more path ids as the peer's need suggests.
-    pub(super) fn admit_paths(&mut self, asked: u64) {
-        let abandoned = self
-            .packets
-            .paths
-            .iter()
-            .filter(|member| member.closed())
-            .count() as u64;
-        let Some(common) = self.path_ids.raise(asked, abandoned) else {
-            return;
-        };
-        self.packets
-            .control
-            .push(Frame::MaxPathId(self.path_ids.admitted()));
-        let limit = self.packets.parameters.peer().active_connection_id_limit;
-        for path in common {
-            self.packets.issue_ids(path, limit);
-        }
-    }
-
     /// A control frame was lost.
     pub(super) fn repeat_control(&mut self, frame: Frame) {
         if self.packets.parameters.is_outdated(&frame)
@@ -591,6 +124,551 @@ impl Connection {
         }
         if let Some(frame) = control::repeated(frame, self.streams.incoming()) {
             self.packets.control.push(frame);
+        }
+    }
+}
+
+impl Connection {
+    /// A datagram of `len` bytes came from `tuple.remote` to `tuple.local`.
+    pub fn on_datagram(
+        &mut self,
+        tuple: Tuple,
+        datagram: &Datagram,
+        len: u32,
+        ecn: Codepoint,
+        now: crate::Nanos,
+    ) {
+        self.transfer.packets.now = now;
+        if self.transfer.packets.lifetime.over() {
+            return self.transfer.packets.answer_after_close();
+        }
+        let mut counted = false;
+        for packet in &datagram.packets {
+            self.on_plain(packet, &tuple, len, ecn, &mut counted);
+            if self.transfer.packets.lifetime.over() {
+                break;
+            }
+        }
+        self.flush();
+    }
+
+    /// A packet of a datagram; `counted`: one of the datagram's was counted against the amplification limit before.
+    #[inline(always)]
+    fn on_plain(
+        &mut self,
+        packet: &Packet,
+        tuple: &Tuple,
+        len: u32,
+        ecn: Codepoint,
+        counted: &mut bool,
+    ) {
+        let Some((path, home)) = self.path_for(packet, tuple) else {
+            return self.transfer.packets.note_drop(packet, Discard::Unknown);
+        };
+        if !std::mem::replace(counted, true) && home {
+            self.transfer.packets.paths[path]
+                .reach_mut()
+                .on_received(len);
+        }
+        self.on_packet(path, packet, tuple, len, ecn, home);
+    }
+
+    /// The packets of a datagram of `len` bytes, one after the other: one may bring the keys that open the next.
+    pub(super) fn on_packets<P: Borrow<Packet>>(
+        &mut self,
+        tuple: Tuple,
+        len: u32,
+        ecn: Codepoint,
+        now: crate::Nanos,
+        mut next: impl FnMut(&mut Self) -> Option<Came<P>>,
+    ) {
+        self.transfer.packets.now = now;
+        if self.transfer.packets.lifetime.over() {
+            return self.transfer.packets.answer_after_close();
+        }
+        let mut counted = false;
+        while let Some(came) = next(self) {
+            match came {
+                Came::Packet(packet) => {
+                    self.on_plain(packet.borrow(), &tuple, len, ecn, &mut counted);
+                }
+                Came::Unopened(id) => {
+                    let mut members = self.transfer.packets.paths.iter_mut();
+                    let Some(member) = members.find(|member| member.id() == id) else {
+                        continue;
+                    };
+                    if !std::mem::replace(&mut counted, true) && member.route().is_between(&tuple) {
+                        member.reach_mut().on_received(len);
+                    }
+                    continue;
+                }
+            }
+            if self.transfer.packets.lifetime.over() {
+                break;
+            }
+        }
+        self.flush();
+    }
+
+    /// The path that a packet is on, and whether its addresses are those of the path. A client's packet for a path that the server does not know
+    /// yet begins it (RFC 10069 section 3.1).
+    #[inline(always)]
+    fn path_for(&mut self, packet: &Packet, tuple: &Tuple) -> Option<(usize, bool)> {
+        let id = self.transfer.packets.identity.path_for(packet)?;
+        if let Some(path) = self.transfer.packets.paths.named(id) {
+            let member = &self.transfer.packets.paths[path];
+            let home = member.route().is_between(tuple);
+            let route = member.route();
+            let follows = || route.may_become(tuple, self.transfer.packets.identity.client());
+            let usable = member.takes(self.transfer.packets.now) && (home || follows());
+            return usable.then_some((path, home));
+        }
+        self.admit_path(id, tuple)
+    }
+
+    #[cold]
+    fn admit_path(&mut self, id: u64, tuple: &Tuple) -> Option<(usize, bool)> {
+        if self.transfer.packets.identity.client() || !self.transfer.packets.lifetime.established()
+        {
+            return None;
+        }
+        let ids = self.transfer.policy.addresses_mut().ids(*tuple);
+        let path = self.add_path(id, *tuple, ids).ok()?;
+        self.transfer.packets.identity.remote_mut().put_to_use(id);
+        self.transfer.packets.paths[path].reach_mut().ask();
+        Some((path, true))
+    }
+
+    /// `home`: the packet's addresses are those of the path.
+    #[inline(always)]
+    fn on_packet(
+        &mut self,
+        path: usize,
+        packet: &Packet,
+        tuple: &Tuple,
+        len: u32,
+        ecn: Codepoint,
+        home: bool,
+    ) {
+        // Compiled for itself: most packets are of this kind.
+        if let Kind::OneRtt { .. } = packet.header.kind {
+            return self.on_packet_of(Level::OneRtt, path, packet, tuple, len, ecn, home);
+        }
+        self.on_long_packet(path, packet, tuple, len, ecn, home);
+    }
+
+    /// A packet with a long header.
+    #[inline(never)]
+    fn on_long_packet(
+        &mut self,
+        path: usize,
+        packet: &Packet,
+        tuple: &Tuple,
+        len: u32,
+        ecn: Codepoint,
+        home: bool,
+    ) {
+        let level = match packet.header.kind {
+            Kind::Initial { .. } => Level::Initial,
+            Kind::Handshake => Level::Handshake,
+            Kind::Retry { .. } | Kind::VersionNegotiation(_) => {
+                return self.on_unprotected(&packet.header);
+            }
+            _ => {
+                return self
+                    .transfer
+                    .packets
+                    .note_drop(packet, Discard::Unsupported);
+            }
+        };
+        self.on_packet_of(level, path, packet, tuple, len, ecn, home);
+    }
+
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "one body for two callers")]
+    fn on_packet_of(
+        &mut self,
+        level: Level,
+        path: usize,
+        packet: &Packet,
+        tuple: &Tuple,
+        len: u32,
+        ecn: Codepoint,
+        home: bool,
+    ) {
+        if !self.transfer.packets.handshake.reads(level) {
+            return self
+                .transfer
+                .packets
+                .note_drop(packet, Discard::WithoutKeys);
+        }
+        let number = packet.header.number;
+        if self
+            .transfer
+            .packets
+            .space(level, path)
+            .received
+            .is_duplicate(number)
+        {
+            return self.transfer.packets.note_drop(packet, Discard::Duplicate);
+        }
+        if let Kind::Initial { token } = &packet.header.kind {
+            // RFC 9000 sections 14.1 and 17.2.2.
+            let short = !self.transfer.packets.identity.client() && len < LEAST_DATAGRAM;
+            if short || self.transfer.packets.identity.client() && !token.is_empty() {
+                return self.transfer.packets.note_drop(packet, Discard::Invalid);
+            }
+        }
+        if level != Level::OneRtt
+            && !self
+                .transfer
+                .packets
+                .identity
+                .take_source(packet.header.source)
+        {
+            return self.transfer.packets.note_drop(packet, Discard::Invalid);
+        }
+        self.transfer
+            .packets
+            .lifetime
+            .restart(self.transfer.packets.now);
+        if level == Level::Handshake && !self.transfer.packets.identity.client() {
+            // The client has shown that it receives at its address (RFC 9000 section 8.1, RFC 9001 section 4.9.1).
+            self.transfer.packets.paths[0].reach_mut().validate();
+            self.transfer.packets.discard(Level::Initial);
+        }
+        let mut eliciting = false;
+        for frame in &packet.frames {
+            // The two that most packets have.
+            match frame {
+                Frame::Stream { .. } if level == Level::OneRtt => {
+                    eliciting = true;
+                    self.transfer.on_stream(path, frame);
+                }
+                Frame::Ack(ack) if level == Level::OneRtt && self.may_be_acked(ack) => {
+                    self.transfer.on_application_ack(ack);
+                }
+                _ => {
+                    eliciting |= frame.ack_eliciting();
+                    self.on_seldom_frame(level, path, packet, frame, (*tuple, len));
+                }
+            }
+            if self.transfer.packets.lifetime.over() {
+                return;
+            }
+        }
+        if packet.frames.is_empty() {
+            // RFC 9000 section 12.4.
+            return self.transfer.fail(
+                TransportError::PROTOCOL_VIOLATION,
+                0,
+                "a packet without frames",
+            );
+        }
+        if level == Level::OneRtt {
+            let destination = packet.header.destination;
+            if home {
+                self.transfer.packets.paths[path]
+                    .reach_mut()
+                    .note_destination(destination);
+            } else {
+                let newest =
+                    self.transfer.packets.paths[path].space().received.largest() < Some(number);
+                let moves = newest && !moving::probing(&packet.frames);
+                self.transfer
+                    .notice_address(path, *tuple, destination, moves, len);
+            }
+        }
+        let (now, delay) = (
+            self.transfer.packets.now,
+            self.transfer.packets.ack_delay(level),
+        );
+        if level == Level::OneRtt || self.transfer.packets.handshake.reads(level) {
+            self.transfer
+                .packets
+                .space(level, path)
+                .received
+                .on_packet(number, eliciting, ecn, now, delay);
+        }
+        if !self.transfer.packets.lifetime.established() {
+            self.progress();
+        }
+    }
+
+    /// A frame that few packets have, in a datagram between these addresses and of this length.
+    #[inline(never)]
+    fn on_seldom_frame(
+        &mut self,
+        level: Level,
+        path: usize,
+        packet: &Packet,
+        frame: &Frame,
+        (tuple, len): (Tuple, u32),
+    ) {
+        if !frame.allowed_in(&packet.header.kind) {
+            let reason = "a frame that this kind of packet cannot have";
+            return self.transfer.fail(
+                TransportError::PROTOCOL_VIOLATION,
+                frame.frame_type(),
+                reason,
+            );
+        }
+        if self.refuses(frame, &packet.header) {
+            return;
+        }
+        self.transfer.packets.paths[path]
+            .traffic_mut()
+            .note_frame(frame);
+        if let Frame::PathChallenge(data) = frame {
+            self.transfer.packets.paths[path]
+                .reach_mut()
+                .note_challenge(*data, tuple, len);
+        }
+        self.on_frame(level, path, frame);
+    }
+
+    /// What the handshake has come to.
+    fn progress(&mut self) {
+        if !self.transfer.packets.parameters.peer_came()
+            && let Some(bytes) = self.transfer.packets.handshake.session().peer_parameters()
+        {
+            let sender = if self.transfer.packets.identity.client() {
+                Role::Server
+            } else {
+                Role::Client
+            };
+            match TransportParameters::parse(bytes, sender) {
+                Ok(parameters) => self.take_parameters(parameters),
+                Err(error) => {
+                    return self.transfer.fail(
+                        TransportError::TRANSPORT_PARAMETER_ERROR,
+                        0,
+                        error.reason,
+                    );
+                }
+            }
+        }
+        if self.transfer.packets.handshake.complete()
+            && !self.transfer.packets.lifetime.established()
+            && !self.transfer.packets.lifetime.over()
+        {
+            self.on_established();
+        }
+    }
+
+    fn take_parameters(&mut self, parameters: TransportParameters) {
+        self.transfer.packets.parameters.note_peer();
+        if !self.transfer.packets.identity.is_named_by(&parameters) {
+            let reason = "connection ids differ from those of the handshake";
+            return self
+                .transfer
+                .fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, reason);
+        }
+        let multipath = self.transfer.packets.parameters.offers_multipath()
+            && parameters.initial_max_path_id.is_some();
+        if multipath && self.transfer.packets.identity.peer_has_none() {
+            // RFC 10069 section 2.1.
+            let reason = "multipath with an empty connection id";
+            return self
+                .transfer
+                .fail(TransportError::PROTOCOL_VIOLATION, 0, reason);
+        }
+        self.transfer.streams.begin_peer(&parameters);
+        self.path_ids
+            .begin_peer(parameters.initial_max_path_id.unwrap_or(0));
+        self.transfer
+            .packets
+            .identity
+            .remote_mut()
+            .set_first_token(parameters.stateless_reset_token);
+        for member in self.transfer.packets.paths.iter_mut() {
+            let size = member.datagram_size_mut();
+            size.limit(parameters.max_udp_payload_size);
+        }
+        self.transfer.packets.parameters.take(parameters);
+        self.transfer.packets.compare_timeouts();
+    }
+
+    fn on_established(&mut self) {
+        self.transfer.packets.lifetime.establish();
+        self.transfer
+            .packets
+            .event(EventKind::ConnectionEstablished);
+        if !self.transfer.packets.identity.client() {
+            self.transfer.packets.handshake.confirm();
+            self.transfer.packets.control.push(Frame::HandshakeDone);
+            self.transfer.packets.discard(Level::Handshake);
+            self.transfer
+                .packets
+                .handshake
+                .offer_tickets(&mut self.transfer.packets.control);
+        }
+        self.open_path(0);
+        let limit = self
+            .transfer
+            .packets
+            .parameters
+            .peer()
+            .active_connection_id_limit;
+        let multipath = self.transfer.packets.parameters.multipath();
+        let last = if multipath { self.path_ids.common() } else { 0 };
+        for path in 0..=last {
+            self.transfer.packets.issue_ids(path, limit);
+        }
+    }
+
+    fn on_frame(&mut self, level: Level, path: usize, frame: &Frame) {
+        match frame {
+            Frame::Padding(_) | Frame::Ping | Frame::PathChallenge(_) => {}
+            Frame::NewToken(_) => {
+                if !self.transfer.packets.identity.client() {
+                    // RFC 9000 section 19.7.
+                    let reason = "only a server gives tokens";
+                    self.transfer.fail(
+                        TransportError::PROTOCOL_VIOLATION,
+                        frame.frame_type(),
+                        reason,
+                    );
+                }
+            }
+            Frame::Ack(ack) if level == Level::OneRtt => self.transfer.on_application_ack(ack),
+            Frame::Ack(ack) => self.transfer.on_handshake_ack(level, path, ack),
+            Frame::Crypto { offset, data } => {
+                if let Err(error) = self
+                    .transfer
+                    .packets
+                    .handshake
+                    .on_crypto(level, *offset, data)
+                {
+                    match error {
+                        HandshakeError::BufferExceeded => self.transfer.fail(
+                            TransportError::CRYPTO_BUFFER_EXCEEDED,
+                            frame.frame_type(),
+                            "too many bytes of the handshake out of order",
+                        ),
+                        HandshakeError::Tls(tls) => self.transfer.fail(
+                            TransportError::crypto(tls.alert()),
+                            frame.frame_type(),
+                            "TLS refuses the handshake",
+                        ),
+                    }
+                }
+            }
+            Frame::Stream { .. } => self.transfer.on_stream(path, frame),
+            Frame::ResetStream {
+                stream,
+                error,
+                final_size,
+            } => {
+                if self.transfer.admit_stream(*stream, frame, Part::Receiving) {
+                    let at = (path, self.transfer.packets.now);
+                    if let Err(violation) =
+                        self.transfer
+                            .streams
+                            .on_reset(*stream, *error, *final_size, at)
+                    {
+                        self.transfer.fail_for(violation.fault(), frame);
+                    }
+                }
+            }
+            Frame::StopSending { stream, error } => {
+                if self.transfer.admit_stream(*stream, frame, Part::Sending)
+                    && let Some(final_size) = self.transfer.streams.outgoing_mut().reset(*stream)
+                {
+                    // RFC 9000 section 3.5.
+                    self.transfer.packets.control.push(Frame::ResetStream {
+                        stream: *stream,
+                        error: *error,
+                        final_size,
+                    });
+                }
+            }
+            Frame::MaxData(max) => self.transfer.streams.outgoing_mut().raise_max(*max),
+            Frame::MaxStreamData { stream, max } => {
+                if self.transfer.admit_stream(*stream, frame, Part::Sending) {
+                    self.transfer
+                        .streams
+                        .outgoing_mut()
+                        .raise_stream_max(*stream, *max);
+                }
+            }
+            Frame::MaxStreams { bidirectional, max } => {
+                self.transfer.streams.raise_admitted(*bidirectional, *max);
+            }
+            Frame::StreamDataBlocked { stream, .. } => {
+                self.transfer.admit_stream(*stream, frame, Part::Receiving);
+            }
+            Frame::DataBlocked(_) | Frame::StreamsBlocked { .. } => {}
+            Frame::Datagram { number, len } => {
+                if u64::from(frame.len())
+                    > self
+                        .transfer
+                        .packets
+                        .parameters
+                        .own()
+                        .max_datagram_frame_size
+                {
+                    // RFC 9221 section 3.
+                    let reason = "a datagram longer than was admitted";
+                    return self.transfer.fail(
+                        TransportError::PROTOCOL_VIOLATION,
+                        frame.frame_type(),
+                        reason,
+                    );
+                }
+                self.transfer.datagrams.on_arrival(*number, *len);
+            }
+            Frame::ConnectionClose {
+                error,
+                frame_type,
+                reason,
+            } => self.transfer.on_close(*error, *frame_type, reason),
+            Frame::HandshakeDone => {
+                if !self.transfer.packets.identity.client() {
+                    let reason = "only a server confirms the handshake";
+                    return self.transfer.fail(
+                        TransportError::PROTOCOL_VIOLATION,
+                        frame.frame_type(),
+                        reason,
+                    );
+                }
+                self.transfer.packets.handshake.confirm();
+                self.transfer.packets.discard(Level::Handshake);
+            }
+            Frame::AckFrequency(asked) => self.transfer.on_ack_frequency(*asked),
+            Frame::ImmediateAck => self
+                .transfer
+                .packets
+                .paths
+                .expedite_acks(path, self.transfer.packets.now),
+            _ => self.on_path_frame(frame),
+        }
+    }
+
+    /// Admits as many more path ids as the peer's need suggests.
+    pub(super) fn admit_paths(&mut self, asked: u64) {
+        let abandoned = self
+            .transfer
+            .packets
+            .paths
+            .iter()
+            .filter(|member| member.closed())
+            .count() as u64;
+        let Some(common) = self.path_ids.raise(asked, abandoned) else {
+            return;
+        };
+        self.transfer
+            .packets
+            .control
+            .push(Frame::MaxPathId(self.path_ids.admitted()));
+        let limit = self
+            .transfer
+            .packets
+            .parameters
+            .peer()
+            .active_connection_id_limit;
+        for path in common {
+            self.transfer.packets.issue_ids(path, limit);
         }
     }
 }

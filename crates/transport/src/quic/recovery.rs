@@ -2,13 +2,13 @@
 
 use polypath_wire::quic::{Ack, Frame, TransportError};
 
-use super::connection::Connection;
 use super::contents::{Carried, Contents};
 use super::crypto::Level;
 use super::datagram_size::payload;
 use super::loss::Sent;
 use super::packets::Packets;
 use super::path::Space;
+use super::transfer::Transfer;
 use super::window::{Lost, News, Sum};
 use crate::path::CaState;
 use crate::{Codepoint, EventKind, MICROSECOND, NEVER, Nanos};
@@ -151,7 +151,7 @@ impl Packets {
     }
 }
 
-impl Connection {
+impl Transfer {
     /// Takes an acknowledgement of the handshake.
     #[inline(never)]
     pub(super) fn on_handshake_ack(&mut self, level: Level, path: usize, ack: &Ack) {

@@ -32,10 +32,16 @@ impl Connection {
 
     /// Closes the connection if the peer may not send this frame in a packet with this header.
     pub(super) fn refuses(&mut self, frame: &Frame, header: &Header) -> bool {
-        let (parameters, path_ids) = (&self.packets.parameters, &self.path_ids);
-        let fault = fault(frame, header, parameters, path_ids, &self.packets.identity);
+        let (parameters, path_ids) = (&self.transfer.packets.parameters, &self.path_ids);
+        let fault = fault(
+            frame,
+            header,
+            parameters,
+            path_ids,
+            &self.transfer.packets.identity,
+        );
         if let Some((error, reason)) = fault {
-            self.fail(error, frame.frame_type(), reason);
+            self.transfer.fail(error, frame.frame_type(), reason);
         }
         fault.is_some()
     }

@@ -24,17 +24,28 @@ impl Connection {
 
     /// A Retry came, whose bytes are `packet`.
     pub(super) fn on_retry(&mut self, source: ConnectionId, token: &[u8], packet: &[u8]) {
-        if !self.packets.identity.take_retry(source, token, packet) {
+        if !self
+            .transfer
+            .packets
+            .identity
+            .take_retry(source, token, packet)
+        {
             return;
         }
         // What was sent is as good as gone, and no sign of congestion (RFC 9002 section 6.3). Numbers go on.
-        let space = self.packets.space(Level::Initial, 0);
+        let space = self.transfer.packets.space(Level::Initial, 0);
         space.sent.drain().for_each(drop);
-        self.packets.handshake.begin_again();
-        self.packets.paths[0].probing_mut().forgive();
-        self.packets.handshake.wait_from(self.packets.now);
-        self.packets.paths.shown_mut(0).in_flight = self.packets.in_flight(0);
-        self.packets.lifetime.restart(self.packets.now);
+        self.transfer.packets.handshake.begin_again();
+        self.transfer.packets.paths[0].probing_mut().forgive();
+        self.transfer
+            .packets
+            .handshake
+            .wait_from(self.transfer.packets.now);
+        self.transfer.packets.paths.shown_mut(0).in_flight = self.transfer.packets.in_flight(0);
+        self.transfer
+            .packets
+            .lifetime
+            .restart(self.transfer.packets.now);
         self.flush();
     }
 
@@ -45,9 +56,13 @@ impl Connection {
         source: ConnectionId,
         versions: &[u32],
     ) {
-        let answers = self.packets.identity.is_first_answer(destination, source);
+        let answers = self
+            .transfer
+            .packets
+            .identity
+            .is_first_answer(destination, source);
         if answers && !versions.contains(&VERSION) {
-            self.end(CloseReason::Aborted);
+            self.transfer.end(CloseReason::Aborted);
             self.flush();
         }
     }

@@ -10,6 +10,7 @@ use super::crypto::Level;
 use super::datagram_size::LEAST_DATAGRAM;
 use super::draft::Draft;
 use super::packets::Packets;
+use super::transfer::Transfer;
 use crate::scheduler::PacketKind;
 use crate::settings::ControlPath;
 use crate::{EventKind, Purpose};
@@ -126,27 +127,10 @@ impl Packets {
     }
 }
 
-impl Connection {
-    /// Sends whatever may be sent now, and finds the next deadline.
-    pub(super) fn flush(&mut self) {
-        self.finish_if_done();
-        if self.packets.lifetime.over() {
-            self.packets.send_close();
-        } else {
-            if !self.packets.handshake.over() {
-                self.packets.send_handshake();
-            }
-            if self.packets.sends_application() {
-                self.send_application();
-            }
-        }
-        self.find_deadline();
-    }
-
-    /// Packets of the application level.
+impl Transfer {
+    /// Packets of the application level. Whether the scheduler was told of one without data.
     #[inline(always)]
-    fn send_application(&mut self) {
-        self.manage_paths();
+    fn send_application(&mut self) -> bool {
         let now = self.packets.now;
         let (mut errands, mut acknowledges, mut open) = (false, false, false);
         for (member, path) in self.packets.paths.pairs_mut() {
@@ -169,10 +153,7 @@ impl Connection {
         }
         let mut told = !self.packets.control.is_empty() && self.send_control();
         told |= acknowledges && self.send_acknowledgements();
-        if told {
-            // What the scheduler placed may have ended the turn that data waited for.
-            self.flush();
-        }
+        told
     }
 
     /// Probe packets go beyond the window: new data, else what is in flight, else a PING (RFC 9002 section 6.2.4).
@@ -262,5 +243,27 @@ impl Connection {
         let path = self.place(PacketKind::Control)?;
         let able = self.packets.paths.shown(path).established && !self.packets.paths[path].closed();
         able.then_some(path)
+    }
+}
+
+impl Connection {
+    /// Sends whatever may be sent now, and finds the next deadline.
+    pub(super) fn flush(&mut self) {
+        self.transfer.finish_if_done();
+        if self.transfer.packets.lifetime.over() {
+            self.transfer.packets.send_close();
+        } else {
+            if !self.transfer.packets.handshake.over() {
+                self.transfer.packets.send_handshake();
+            }
+            if self.transfer.packets.sends_application() {
+                self.manage_paths();
+                if self.transfer.send_application() {
+                    // What the scheduler placed may have ended the turn that data waited for.
+                    self.flush();
+                }
+            }
+        }
+        self.find_deadline();
     }
 }

@@ -86,7 +86,8 @@ impl Connection {
                     self.transfer.packets.paths[path].reach_mut().ask();
                 }
                 if self.transfer.packets.paths[path].validation_deadline(delay) <= now {
-                    self.give_up_validation(path);
+                    self.path_management
+                        .give_up_validation(&mut self.transfer, path);
                 }
             }
         }

@@ -16,7 +16,6 @@ use serde_json::Map;
 use super::ack_frequency;
 use super::control::Control;
 use super::crypto::Session;
-use super::datagram_size::{DatagramSize, payload};
 use super::datagrams::{self, Datagrams};
 use super::handshake::Handshake;
 use super::id::random_id;
@@ -27,9 +26,9 @@ use super::output::{Output, Transmit};
 use super::packets::Packets;
 use super::parameters::Parameters;
 use super::path::PathState;
-use super::path_ids::{PATHS, PathIds};
+use super::path_ids::PATHS;
+use super::path_management::PathManagement;
 use super::paths::Paths;
-use super::route::Route;
 use super::spares::Spares;
 use super::streams::{STREAMS, Streams};
 use super::transfer::Transfer;
@@ -37,7 +36,7 @@ use crate::accept::Accept;
 use crate::algorithms::Algorithms;
 use crate::host::Egress;
 use crate::path::Path;
-use crate::path_manager::{FIRST, Pair};
+use crate::path_manager::FIRST;
 use crate::policy::{Addresses, Policy};
 use crate::scheduler::{self, Rescuer, Scheduler};
 use crate::settings::Config;
@@ -51,7 +50,7 @@ pub(super) const PROTOCOL: &[u8] = b"hq-interop";
 /// One end of a QUIC connection.
 pub struct Connection {
     pub(super) transfer: Transfer,
-    pub(super) path_ids: PathIds,
+    pub(super) path_management: PathManagement,
     pub(super) deadline: Nanos,
 }
 
@@ -167,10 +166,12 @@ impl Connection {
         };
         let mut connection = Self {
             transfer,
-            path_ids: PathIds::default(),
+            path_management: PathManagement::default(),
             deadline: 0,
         };
-        connection.add_path(0, tuple, FIRST)?;
+        connection
+            .path_management
+            .add_path(&mut connection.transfer, 0, tuple, FIRST)?;
         let backup = connection.transfer.policy.addresses().is_backup(0);
         connection.transfer.packets.paths[0]
             .status_mut()
@@ -226,40 +227,6 @@ impl Connection {
         now: Nanos,
     ) -> Result<Self, RegistryError> {
         Self::new(host, tuple, false, Some(admission), now)
-    }
-
-    pub(super) fn add_path(
-        &mut self,
-        id: u64,
-        tuple: Tuple,
-        ids: Pair,
-    ) -> Result<usize, RegistryError> {
-        let mtu = self.transfer.mtu_of(tuple.local.ip());
-        let takes = self.transfer.packets.parameters.peer().max_udp_payload_size;
-        let congestion = self
-            .transfer
-            .packets
-            .paths
-            .make_congestion(&self.transfer.packets.config)?;
-        let route = Route::new(tuple, ids);
-        let size = DatagramSize::new(tuple, mtu, takes);
-        let mut member = PathState::new(&self.transfer.packets.config, congestion, id, route, size);
-        member
-            .space_mut()
-            .received
-            .set_policy(self.transfer.packets.parameters.ack_policy());
-        if let Some((sequence, backup)) = self.path_ids.take_status(id) {
-            member.status_mut().take(sequence, backup);
-        }
-        let mut path = Path::new(
-            payload(member.datagram()),
-            self.transfer.packets.config.initial_window,
-        );
-        path.multipath = self.transfer.packets.config.multipath;
-        path.paces = true;
-        let index = self.transfer.packets.paths.add(member, path);
-        self.transfer.packets.compare_timeouts();
-        Ok(index)
     }
 
     /// Datagrams to be sent, in order.

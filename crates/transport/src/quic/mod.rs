@@ -5,6 +5,7 @@
 mod ack_frequency;
 mod ack_requests;
 mod acknowledgements;
+mod addresses;
 mod application;
 pub mod bytes;
 mod challenge;
@@ -21,6 +22,7 @@ mod datagram_size;
 mod datagrams;
 mod draft;
 mod filling;
+mod frames;
 pub mod fuzz;
 mod handshake;
 mod id;

@@ -7,12 +7,11 @@ use std::net::IpAddr;
 
 use polypath_wire::quic::{ConnectionId, Frame};
 
-use super::connection::Connection;
 use super::datagram_size::payload;
 use super::packets::Packets;
 use super::transfer::Transfer;
 use crate::path::Path;
-use crate::{EventKind, Nanos, Tuple};
+use crate::{EventKind, Tuple};
 
 /// Whether a packet of these frames alone is no more than a look at a path (RFC 9000 section 9.1).
 pub(super) fn probing(frames: &[Frame]) -> bool {
@@ -140,7 +139,7 @@ impl Transfer {
         spare.is_none().then_some("no spare connection id")
     }
 
-    fn move_to(&mut self, path: usize, address: IpAddr) -> Result<(), &'static str> {
+    pub(super) fn move_to(&mut self, path: usize, address: IpAddr) -> Result<(), &'static str> {
         if let Some(reason) = self.stays(path, address) {
             return Err(reason);
         }
@@ -219,39 +218,5 @@ impl Transfer {
             self.packets.control.push(Frame::Ping);
         }
         true
-    }
-}
-
-impl Connection {
-    /// Moves a path to another address of this host, with another id for it (RFC 9000 sections 9.2 and 9.5). False: nothing is moved. Only a
-    /// client can, once the handshake is confirmed, to an address of the same family that is up, if the server does not forbid it and
-    /// has issued a spare id.
-    pub fn migrate_to(&mut self, path: usize, address: IpAddr, now: Nanos) -> bool {
-        self.transfer.packets.now = now;
-        let moved = self.transfer.move_to(path, address);
-        self.flush();
-        moved.is_ok()
-    }
-
-    /// Moves a client's open paths from one of its addresses to another, as [`Connection::migrate_to`] does. A path that cannot move stays, and
-    /// an event says why.
-    pub fn migrate(&mut self, from: IpAddr, to: IpAddr, now: Nanos) {
-        if !self.transfer.packets.identity.client() || self.transfer.packets.lifetime.over() {
-            return;
-        }
-        self.transfer.packets.now = now;
-        for path in 0..self.transfer.packets.paths.len() {
-            let member = &self.transfer.packets.paths[path];
-            if member.closed() || member.tuple().local.ip() != from {
-                continue;
-            }
-            if let Err(reason) = self.transfer.move_to(path, to) {
-                self.transfer.packets.event(EventKind::MigrationRefused {
-                    subflow: path,
-                    reason,
-                });
-            }
-        }
-        self.flush();
     }
 }

@@ -10,14 +10,13 @@ use super::connection::Connection;
 use super::control;
 use super::crypto::Level;
 use super::datagram_size::LEAST_DATAGRAM;
-use super::handshake::HandshakeError;
 use super::moving;
 use super::note::Discard;
 use super::packets::Packets;
-use super::streams::{Fault, Part};
+use super::refusal::{self, admits_ack};
 use super::transfer::Transfer;
 use crate::Codepoint;
-use crate::{CloseReason, EventKind, Tuple};
+use crate::{EventKind, Tuple};
 
 /// A packet of a datagram.
 pub(super) enum Came<P> {
@@ -49,62 +48,6 @@ impl Packets {
 }
 
 impl Transfer {
-    #[inline(always)]
-    fn on_stream(&mut self, path: usize, frame: &Frame) {
-        let Frame::Stream {
-            stream,
-            offset,
-            len,
-            fin,
-        } = *frame
-        else {
-            return;
-        };
-        if self.admit_stream(stream, frame, Part::Receiving) {
-            let at = (path, self.packets.now);
-            match self.streams.on_data(stream, offset, len, fin, at) {
-                Ok(()) => {
-                    self.packets.paths[path].traffic_mut().on_received(len);
-                    if len == 0 {
-                        self.packets.paths[path].traffic_mut().note_frame(frame);
-                    }
-                }
-                Err(violation) => self.fail_for(violation.fault(), frame),
-            }
-        }
-    }
-
-    fn fail_for(&mut self, (error, reason): Fault, frame: &Frame) {
-        self.fail(error, frame.frame_type(), reason);
-    }
-
-    fn on_close(&mut self, error: u64, frame_type: Option<u64>, reason: &[u8]) {
-        self.packets.lifetime.on_close(error, reason);
-        let orderly = error == 0 && (frame_type.is_none() || frame_type == Some(0));
-        self.end(if orderly && self.packets.lifetime.established() {
-            CloseReason::Finished
-        } else {
-            CloseReason::Reset
-        });
-    }
-
-    /// Whether a frame may be about this stream; the connection is closed for it otherwise.
-    #[inline(always)]
-    fn admit_stream(&mut self, stream: u64, frame: &Frame, part: Part) -> bool {
-        self.streams.has_begun(stream) || self.admit_other_stream(stream, frame, part)
-    }
-
-    /// The same for a stream of one direction, and for one that has not begun.
-    fn admit_other_stream(&mut self, stream: u64, frame: &Frame, part: Part) -> bool {
-        let admitted = self
-            .streams
-            .admit(stream, part, self.packets.parameters.peer());
-        if let Err(fault) = admitted {
-            self.fail_for(fault, frame);
-        }
-        admitted.is_ok()
-    }
-
     /// A control frame was lost.
     pub(super) fn repeat_control(&mut self, frame: Frame) {
         if self.packets.parameters.is_outdated(&frame)
@@ -223,20 +166,8 @@ impl Connection {
             let usable = member.takes(self.transfer.packets.now) && (home || follows());
             return usable.then_some((path, home));
         }
-        self.admit_path(id, tuple)
-    }
-
-    #[cold]
-    fn admit_path(&mut self, id: u64, tuple: &Tuple) -> Option<(usize, bool)> {
-        if self.transfer.packets.identity.client() || !self.transfer.packets.lifetime.established()
-        {
-            return None;
-        }
-        let ids = self.transfer.policy.addresses_mut().ids(*tuple);
-        let path = self.add_path(id, *tuple, ids).ok()?;
-        self.transfer.packets.identity.remote_mut().put_to_use(id);
-        self.transfer.packets.paths[path].reach_mut().ask();
-        Some((path, true))
+        self.path_management
+            .admit_path(&mut self.transfer, id, tuple)
     }
 
     /// `home`: the packet's addresses are those of the path.
@@ -345,7 +276,14 @@ impl Connection {
                     eliciting = true;
                     self.transfer.on_stream(path, frame);
                 }
-                Frame::Ack(ack) if level == Level::OneRtt && self.may_be_acked(ack) => {
+                Frame::Ack(ack)
+                    if level == Level::OneRtt
+                        && admits_ack(
+                            ack,
+                            &self.transfer.packets.parameters,
+                            self.path_management.ids(),
+                        ) =>
+                {
                     self.transfer.on_application_ack(ack);
                 }
                 _ => {
@@ -413,8 +351,9 @@ impl Connection {
                 reason,
             );
         }
-        if self.refuses(frame, &packet.header) {
-            return;
+        let ids = self.path_management.ids();
+        if let Some(fault) = refusal::fault(frame, &packet.header, &self.transfer.packets, ids) {
+            return self.transfer.fail_for(fault, frame);
         }
         self.transfer.packets.paths[path]
             .traffic_mut()
@@ -424,7 +363,9 @@ impl Connection {
                 .reach_mut()
                 .note_challenge(*data, tuple, len);
         }
-        self.on_frame(level, path, frame);
+        if !self.path_management.on_frame(&mut self.transfer, frame) {
+            self.transfer.on_frame(level, path, frame);
+        }
     }
 
     /// What the handshake has come to.
@@ -474,7 +415,8 @@ impl Connection {
                 .fail(TransportError::PROTOCOL_VIOLATION, 0, reason);
         }
         self.transfer.streams.begin_peer(&parameters);
-        self.path_ids
+        self.path_management
+            .ids_mut()
             .begin_peer(parameters.initial_max_path_id.unwrap_or(0));
         self.transfer
             .packets
@@ -503,7 +445,7 @@ impl Connection {
                 .handshake
                 .offer_tickets(&mut self.transfer.packets.control);
         }
-        self.open_path(0);
+        self.path_management.open_path(&mut self.transfer, 0);
         let limit = self
             .transfer
             .packets
@@ -511,163 +453,12 @@ impl Connection {
             .peer()
             .active_connection_id_limit;
         let multipath = self.transfer.packets.parameters.multipath();
-        let last = if multipath { self.path_ids.common() } else { 0 };
-        for path in 0..=last {
-            self.transfer.packets.issue_ids(path, limit);
-        }
-    }
-
-    fn on_frame(&mut self, level: Level, path: usize, frame: &Frame) {
-        match frame {
-            Frame::Padding(_) | Frame::Ping | Frame::PathChallenge(_) => {}
-            Frame::NewToken(_) => {
-                if !self.transfer.packets.identity.client() {
-                    // RFC 9000 section 19.7.
-                    let reason = "only a server gives tokens";
-                    self.transfer.fail(
-                        TransportError::PROTOCOL_VIOLATION,
-                        frame.frame_type(),
-                        reason,
-                    );
-                }
-            }
-            Frame::Ack(ack) if level == Level::OneRtt => self.transfer.on_application_ack(ack),
-            Frame::Ack(ack) => self.transfer.on_handshake_ack(level, path, ack),
-            Frame::Crypto { offset, data } => {
-                if let Err(error) = self
-                    .transfer
-                    .packets
-                    .handshake
-                    .on_crypto(level, *offset, data)
-                {
-                    match error {
-                        HandshakeError::BufferExceeded => self.transfer.fail(
-                            TransportError::CRYPTO_BUFFER_EXCEEDED,
-                            frame.frame_type(),
-                            "too many bytes of the handshake out of order",
-                        ),
-                        HandshakeError::Tls(tls) => self.transfer.fail(
-                            TransportError::crypto(tls.alert()),
-                            frame.frame_type(),
-                            "TLS refuses the handshake",
-                        ),
-                    }
-                }
-            }
-            Frame::Stream { .. } => self.transfer.on_stream(path, frame),
-            Frame::ResetStream {
-                stream,
-                error,
-                final_size,
-            } => {
-                if self.transfer.admit_stream(*stream, frame, Part::Receiving) {
-                    let at = (path, self.transfer.packets.now);
-                    if let Err(violation) =
-                        self.transfer
-                            .streams
-                            .on_reset(*stream, *error, *final_size, at)
-                    {
-                        self.transfer.fail_for(violation.fault(), frame);
-                    }
-                }
-            }
-            Frame::StopSending { stream, error } => {
-                if self.transfer.admit_stream(*stream, frame, Part::Sending)
-                    && let Some(final_size) = self.transfer.streams.outgoing_mut().reset(*stream)
-                {
-                    // RFC 9000 section 3.5.
-                    self.transfer.packets.control.push(Frame::ResetStream {
-                        stream: *stream,
-                        error: *error,
-                        final_size,
-                    });
-                }
-            }
-            Frame::MaxData(max) => self.transfer.streams.outgoing_mut().raise_max(*max),
-            Frame::MaxStreamData { stream, max } => {
-                if self.transfer.admit_stream(*stream, frame, Part::Sending) {
-                    self.transfer
-                        .streams
-                        .outgoing_mut()
-                        .raise_stream_max(*stream, *max);
-                }
-            }
-            Frame::MaxStreams { bidirectional, max } => {
-                self.transfer.streams.raise_admitted(*bidirectional, *max);
-            }
-            Frame::StreamDataBlocked { stream, .. } => {
-                self.transfer.admit_stream(*stream, frame, Part::Receiving);
-            }
-            Frame::DataBlocked(_) | Frame::StreamsBlocked { .. } => {}
-            Frame::Datagram { number, len } => {
-                if u64::from(frame.len())
-                    > self
-                        .transfer
-                        .packets
-                        .parameters
-                        .own()
-                        .max_datagram_frame_size
-                {
-                    // RFC 9221 section 3.
-                    let reason = "a datagram longer than was admitted";
-                    return self.transfer.fail(
-                        TransportError::PROTOCOL_VIOLATION,
-                        frame.frame_type(),
-                        reason,
-                    );
-                }
-                self.transfer.datagrams.on_arrival(*number, *len);
-            }
-            Frame::ConnectionClose {
-                error,
-                frame_type,
-                reason,
-            } => self.transfer.on_close(*error, *frame_type, reason),
-            Frame::HandshakeDone => {
-                if !self.transfer.packets.identity.client() {
-                    let reason = "only a server confirms the handshake";
-                    return self.transfer.fail(
-                        TransportError::PROTOCOL_VIOLATION,
-                        frame.frame_type(),
-                        reason,
-                    );
-                }
-                self.transfer.packets.handshake.confirm();
-                self.transfer.packets.discard(Level::Handshake);
-            }
-            Frame::AckFrequency(asked) => self.transfer.on_ack_frequency(*asked),
-            Frame::ImmediateAck => self
-                .transfer
-                .packets
-                .paths
-                .expedite_acks(path, self.transfer.packets.now),
-            _ => self.on_path_frame(frame),
-        }
-    }
-
-    /// Admits as many more path ids as the peer's need suggests.
-    pub(super) fn admit_paths(&mut self, asked: u64) {
-        let abandoned = self
-            .transfer
-            .packets
-            .paths
-            .iter()
-            .filter(|member| member.closed())
-            .count() as u64;
-        let Some(common) = self.path_ids.raise(asked, abandoned) else {
-            return;
+        let last = if multipath {
+            self.path_management.ids().common()
+        } else {
+            0
         };
-        self.transfer
-            .packets
-            .control
-            .push(Frame::MaxPathId(self.path_ids.admitted()));
-        let limit = self
-            .transfer
-            .packets
-            .parameters
-            .peer()
-            .active_connection_id_limit;
-        for path in common {
+        for path in 0..=last {
             self.transfer.packets.issue_ids(path, limit);
         }
     }

@@ -257,7 +257,7 @@ impl Connection {
                 self.transfer.packets.send_handshake();
             }
             if self.transfer.packets.sends_application() {
-                self.manage_paths();
+                self.path_management.manage_paths(&mut self.transfer);
                 if self.transfer.send_application() {
                     // What the scheduler placed may have ended the turn that data waited for.
                     self.flush();

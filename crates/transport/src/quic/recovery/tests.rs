@@ -190,7 +190,7 @@ impl Lone {
     fn hear_marked(&mut self, after: Nanos, low: u64, high: u64, marked: u64) -> Vec<Told> {
         self.told();
         self.client.transfer.packets.now += after;
-        self.client.on_application_ack(&Ack {
+        self.client.transfer.on_application_ack(&Ack {
             ranges: vec![(low, high)],
             ecn: (marked > 0).then_some([0, 0, marked]),
             ..Ack::default()

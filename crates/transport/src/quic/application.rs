@@ -2,7 +2,6 @@
 //! section 2.4).
 
 use polypath_wire::quic::Frame;
-use smallvec::SmallVec;
 
 use super::closed::Close;
 use super::connection::Connection;
@@ -105,11 +104,6 @@ impl Connection {
         }
     }
 
-    /// The error with which the peer gave up a stream, as long as that is readable.
-    pub fn stream_reset(&self, stream: u64) -> Option<u64> {
-        self.transfer.streams.incoming().reset(stream)
-    }
-
     /// Sends a datagram, unreliably (RFC 9221). False: the peer takes none of this length, or no packet of a path has room for it (section 5).
     pub fn send_datagram(&mut self, len: u32, now: Nanos) -> bool {
         self.transfer.packets.now = now;
@@ -146,19 +140,6 @@ impl Connection {
             .cancel(stream, buffer.saturating_sub(in_flight))
     }
 
-    /// In-order bytes of all streams that wait to be read.
-    pub fn available(&self) -> u64 {
-        let readable = self.transfer.streams.incoming().readable();
-        readable
-            .map(|id| self.transfer.streams.incoming().available(id))
-            .sum()
-    }
-
-    /// The streams with something to read, or at their end.
-    pub fn readable(&self) -> SmallVec<[u64; 4]> {
-        self.transfer.streams.incoming().readable().collect()
-    }
-
     /// Reads up to `bytes` of a stream.
     pub fn read_from(&mut self, stream: u64, bytes: u64, now: Nanos) -> u64 {
         self.transfer.packets.now = now;
@@ -184,7 +165,7 @@ impl Connection {
                 into.push((only, self.read_from(only, u64::MAX, now)));
             }
         } else {
-            for stream in self.readable() {
+            for stream in self.transfer.streams.readable() {
                 into.push((stream, self.read_from(stream, u64::MAX, now)));
             }
         }
@@ -199,7 +180,7 @@ impl Connection {
     /// Reads up to `bytes` of whatever streams have any.
     pub fn read(&mut self, bytes: u64, now: Nanos) -> u64 {
         let mut left = bytes;
-        for stream in self.readable() {
+        for stream in self.transfer.streams.readable() {
             left -= self.read_from(stream, left, now);
         }
         if left < bytes || self.transfer.is_done() {

@@ -5,6 +5,7 @@ use polypath_wire::quic::Frame;
 use super::connection::Connection;
 use super::crypto::Level;
 use super::packets::Packets;
+use super::transfer::Transfer;
 use crate::{MILLISECOND, NEVER, Nanos};
 
 impl Packets {
@@ -98,30 +99,31 @@ impl Connection {
     pub fn next_deadline(&self) -> Nanos {
         self.deadline
     }
+}
 
-    pub(super) fn find_deadline(&mut self) {
-        if self.transfer.packets.lifetime.over() {
-            self.deadline = NEVER;
-            return;
+impl Transfer {
+    /// When something is due next at the latest; nothing more leaves until then.
+    pub(super) fn find_deadline(&mut self) -> Nanos {
+        if self.packets.lifetime.over() {
+            return NEVER;
         }
-        let at = self.transfer.packets.lifetime.deadline();
-        let at = at.min(self.transfer.policy.manager().wakes_at());
-        let at = if self.transfer.packets.handshake.settled() {
-            self.transfer
-                .packets
-                .settle_paths(at, self.transfer.streams.outgoing().at_limit())
+        let at = self.packets.lifetime.deadline();
+        let at = at.min(self.policy.manager().wakes_at());
+        let at = if self.packets.handshake.settled() {
+            self.packets
+                .settle_paths(at, self.streams.outgoing().at_limit())
         } else {
-            if self.transfer.packets.sends_application() {
-                let now = self.transfer.packets.now;
-                self.transfer.packets.paths.settle_pacing(now);
+            if self.packets.sends_application() {
+                let now = self.packets.now;
+                self.packets.paths.settle_pacing(now);
             }
-            self.transfer.packets.find_deadline_early(at)
+            self.packets.find_deadline_early(at)
         };
         // What is due already waits for something else: the amplification limit, keys.
-        self.deadline = if at <= self.transfer.packets.now {
-            self.transfer.packets.now + MILLISECOND
+        if at <= self.packets.now {
+            self.packets.now + MILLISECOND
         } else {
             at
-        };
+        }
     }
 }

@@ -2,12 +2,12 @@
 
 use polypath_wire::quic::{Frame, TransportError};
 
-use super::closed::{Cause, Close};
+use super::closed::Close;
 use super::connection::Connection;
 use super::crypto::Level;
 use super::datagram_size::LEAST_DATAGRAM;
 use super::packets::Packets;
-use crate::{CloseReason, Nanos};
+use crate::CloseReason;
 
 impl Packets {
     /// Tells the peer, at every level that it may be able to read (RFC 9000 section 10.2.3).
@@ -78,16 +78,6 @@ impl Packets {
 }
 
 impl Connection {
-    /// Why the connection was closed, of whichever side closed it first. Nothing was said of one that timed out.
-    pub fn cause(&self) -> Option<&Cause> {
-        self.transfer.packets.lifetime.cause()
-    }
-
-    /// Until when packets are answered after this side closed the connection (RFC 9000 section 10.2); 0 if it did not.
-    pub fn closing_until(&self) -> Nanos {
-        self.transfer.packets.lifetime.closing_until()
-    }
-
     /// The peer lost its state of the connection (RFC 9000 section 10.3). Nothing is sent to it any more.
     pub(super) fn on_stateless_reset(&mut self) {
         self.transfer.end(CloseReason::Reset);

@@ -8,7 +8,7 @@
 //! After each call it takes the output ([`Connection::transmits`]), the events ([`Connection::events`]), and the time
 //! of the next call ([`Connection::next_deadline`]).
 
-use polypath_wire::quic::{ConnectionId, Packet, TransportParameters};
+use polypath_wire::quic::{ConnectionId, TransportParameters};
 use rand::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::Map;
@@ -40,12 +40,11 @@ use crate::path_manager::FIRST;
 use crate::policy::{Addresses, Policy};
 use crate::scheduler::{self, Rescuer, Scheduler};
 use crate::settings::Config;
-use crate::stream::Blocked;
 use crate::{CloseReason, Event, MILLISECOND, Nanos, Purpose, Tuple};
 use polypath_settings::RegistryError;
 
 /// The application protocol of the handshake: HTTP/0.9 over QUIC, as interoperability tests name it.
-pub(super) const PROTOCOL: &[u8] = b"hq-interop";
+pub const PROTOCOL: &[u8] = b"hq-interop";
 
 /// One end of a QUIC connection.
 pub struct Connection {
@@ -278,15 +277,28 @@ impl Connection {
         self.transfer.packets.paths.all_shown()
     }
 
-    /// As [`Connection::knows`], of a packet; what is usual is known soon.
-    #[inline]
-    pub fn knows_packet(&self, packet: &Packet) -> bool {
-        self.transfer.packets.identity.knows_packet(packet)
+    /// What packets are made of, and what became of them.
+    pub fn packets(&self) -> &Packets {
+        &self.transfer.packets
     }
 
-    /// Whether packets with this destination are for this connection.
-    pub fn knows(&self, destination: &ConnectionId) -> bool {
-        self.transfer.packets.identity.knows(destination)
+    pub fn packets_mut(&mut self) -> &mut Packets {
+        &mut self.transfer.packets
+    }
+
+    /// The ids of both ends.
+    pub fn identity(&self) -> &Identity {
+        &self.transfer.packets.identity
+    }
+
+    /// How and when it ends.
+    pub fn lifetime(&self) -> &Lifetime {
+        &self.transfer.packets.lifetime
+    }
+
+    /// Both halves of all streams.
+    pub fn streams(&self) -> &Streams {
+        &self.transfer.streams
     }
 
     /// Bytes written and not acknowledged; and those never sent.
@@ -295,17 +307,6 @@ impl Connection {
             self.transfer.streams.outgoing().unacknowledged(),
             self.transfer.streams.outgoing().unsent(),
         )
-    }
-
-    /// Bytes that wait for others before them in their stream.
-    pub fn reassembly_bytes(&self) -> u64 {
-        self.transfer.streams.incoming().reassembly_bytes()
-    }
-
-    /// How long data that arrived waited up to `now` for what comes before it in its stream, and what for. Where several streams wait at once, that
-    /// counts once, and for the hole that is filled first.
-    pub fn blocked(&self, now: Nanos) -> Vec<Blocked> {
-        self.transfer.streams.blocked(now)
     }
 
     /// How the datagrams were sent that come next: for [`Connection::blocked`] alone.

@@ -112,8 +112,15 @@ impl Transfer {
             }
             Frame::AckFrequency(asked) => self.on_ack_frequency(*asked),
             Frame::ImmediateAck => self.packets.paths.expedite_acks(path, self.packets.now),
-            // What is about paths has an owner of its own.
-            _ => {}
+            // These are about paths, and have an owner of their own.
+            Frame::PathResponse(_)
+            | Frame::NewConnectionId(_)
+            | Frame::RetireConnectionId { .. }
+            | Frame::PathAbandon { .. }
+            | Frame::PathStatus { .. }
+            | Frame::MaxPathId(_)
+            | Frame::PathsBlocked(_)
+            | Frame::PathCidsBlocked { .. } => {}
         }
     }
 

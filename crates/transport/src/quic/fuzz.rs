@@ -155,7 +155,7 @@ impl End {
         );
         self.read += connection.read(u64::MAX, now);
         let (_, window) = connection.buffers();
-        assert!(connection.reassembly_bytes() <= window);
+        assert!(connection.streams().reassembly_bytes() <= window);
         connection.events().clear();
     }
 

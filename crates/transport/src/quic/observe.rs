@@ -1,13 +1,10 @@
 //! A trace's view of a connection, beyond the packets that it exchanges.
 
-use std::mem::discriminant;
+use polypath_wire::quic::TransportParameters;
 
-use polypath_wire::quic::{ConnectionId, Packet, TransportParameters};
-
-use super::connection::{Connection, PROTOCOL};
 use super::crypto::Level;
 use super::loss::PACKET_THRESHOLD;
-use super::note::{Discard, Note};
+use super::note::Note;
 use super::packets::Packets;
 use super::path::PERSISTENT;
 use super::rtt::{GRANULARITY, INITIAL, TIME_THRESHOLD};
@@ -69,74 +66,30 @@ pub enum Keys {
 }
 
 impl Packets {
-    pub(super) fn note_loss(&mut self, level: Level, path: usize, number: u64, probe: bool) {
-        let acked = self.space(level, path).sent.largest_acked();
-        self.output.note(|| Note::Lost {
-            level,
-            path,
-            number,
-            overtaken: acked.is_some_and(|acked| acked >= number + PACKET_THRESHOLD),
-            probe,
-        });
-    }
-
-    pub(super) fn note_drop(&mut self, packet: &Packet, reason: Discard) {
-        self.output.note(|| Note::Dropped {
-            kind: discriminant(&packet.header.kind),
-            path: packet.path,
-            number: packet.header.number,
-            reason,
-        });
-    }
-
-    /// UDP payload bytes in flight on a path; those of the handshake are on the first.
-    fn bytes_in_flight(&self, path: usize) -> u64 {
-        let handshake = self.handshake.spaces();
-        let first = handshake.filter(|_| path == 0).map(|space| &space.sent);
-        let spaces = first.chain([&self.paths[path].space().sent]);
-        let packets = spaces.flat_map(|sent| sent.iter().filter(|packet| packet.in_flight));
-        packets.map(|packet| u64::from(packet.size)).sum()
-    }
-}
-
-impl Connection {
     /// Keeps a note of each packet that is lost or dropped from now on.
     pub fn take_notes(&mut self) {
-        self.transfer.packets.output.keep_notes();
+        self.output.keep_notes();
     }
 
     /// The notes since this was last called.
     pub fn notes(&mut self) -> Vec<Note> {
-        self.transfer.packets.output.take_notes()
+        self.output.take_notes()
     }
 
     /// What it keeps beside the bytes that its buffers bound: paths, and control frames that wait.
     pub fn kept(&self) -> (usize, usize) {
-        (
-            self.members().len(),
-            self.transfer.packets.control.iter().count(),
-        )
-    }
-
-    /// What the client's first packet was addressed to; the same on both sides.
-    pub fn original_destination(&self) -> ConnectionId {
-        self.transfer.packets.identity.original_destination()
-    }
-
-    /// The application protocol that the handshake asks for.
-    pub fn protocol(&self) -> &'static [u8] {
-        PROTOCOL
+        (self.paths.len(), self.control.iter().count())
     }
 
     pub fn recovery_parameters(&self) -> RecoveryParameters {
-        let max_datagram = u64::from(self.transfer.packets.paths[0].datagram());
+        let max_datagram = u64::from(self.paths[0].datagram());
         RecoveryParameters {
             reordering_threshold: PACKET_THRESHOLD,
             time_threshold: TIME_THRESHOLD.0 as f64 / TIME_THRESHOLD.1 as f64,
             granularity: GRANULARITY,
             initial_rtt: INITIAL,
             max_datagram,
-            initial_window: u64::from(self.transfer.packets.config.initial_window) * max_datagram,
+            initial_window: u64::from(self.config.initial_window) * max_datagram,
             minimum_window: u64::from(LEAST_WINDOW) * max_datagram,
             persistent_congestion: PERSISTENT,
         }
@@ -144,25 +97,25 @@ impl Connection {
 
     /// This side's transport parameters.
     pub fn parameters(&self) -> &TransportParameters {
-        self.transfer.packets.parameters.own()
+        self.parameters.own()
     }
 
     /// The peer's, once they have come.
     pub fn peer_parameters(&self) -> Option<&TransportParameters> {
-        let came = self.transfer.packets.parameters.peer_came();
-        came.then(|| self.transfer.packets.parameters.peer())
+        let came = self.parameters.peer_came();
+        came.then(|| self.parameters.peer())
     }
 
     /// The handshake is confirmed (RFC 9001 section 4.1.2).
     pub fn confirmed(&self) -> bool {
-        self.transfer.packets.handshake.confirmed()
+        self.handshake.confirmed()
     }
 
     pub fn keys(&self, level: Level) -> Keys {
-        if self.transfer.packets.handshake.writes(level) {
+        if self.handshake.writes(level) {
             return Keys::Present;
         }
-        if self.transfer.packets.handshake.discarded(level) {
+        if self.handshake.discarded(level) {
             Keys::Discarded
         } else {
             Keys::Absent
@@ -174,10 +127,7 @@ impl Connection {
     /// # Panics
     /// There is no such path.
     pub fn metrics(&self, path: usize) -> Metrics {
-        let (member, window) = (
-            &self.transfer.packets.paths[path],
-            self.transfer.packets.paths.shown(path),
-        );
+        let (member, window) = (&self.paths[path], self.paths.shown(path));
         let packet = u64::from(member.datagram());
         let bytes = |packets: u32| u64::from(packets) * packet;
         let rtt = &member.rtt();
@@ -195,11 +145,20 @@ impl Connection {
             }),
             pto_count: member.probing().timeouts(),
             congestion_window: bytes(window.cwnd),
-            bytes_in_flight: self.transfer.packets.bytes_in_flight(path),
+            bytes_in_flight: bytes_in_flight(self, path),
             ssthresh: (window.ssthresh != INFINITE_SSTHRESH).then(|| bytes(window.ssthresh)),
-            packets_in_flight: self.transfer.packets.in_flight(path),
+            packets_in_flight: self.in_flight(path),
             pacing_rate: window.pacing_rate,
             state: (!member.window().paces()).then_some(state),
         }
     }
+}
+
+/// UDP payload bytes in flight on a path; those of the handshake are on the first.
+fn bytes_in_flight(packets: &Packets, path: usize) -> u64 {
+    let handshake = packets.handshake.spaces();
+    let first = handshake.filter(|_| path == 0).map(|space| &space.sent);
+    let spaces = first.chain([&packets.paths[path].space().sent]);
+    let packets = spaces.flat_map(|sent| sent.iter().filter(|packet| packet.in_flight));
+    packets.map(|packet| u64::from(packet.size)).sum()
 }

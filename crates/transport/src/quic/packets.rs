@@ -17,7 +17,7 @@ use crate::settings::Config;
 use crate::{EventKind, Nanos};
 
 /// All that a packet without data is made of.
-pub(super) struct Packets {
+pub struct Packets {
     pub(super) config: Arc<Config>,
     /// The time of the call at hand.
     pub(super) now: Nanos,

@@ -172,6 +172,21 @@ impl PathManagement {
         Some((path, true))
     }
 
+    /// The handshake is complete on this side: the first path opens, and ids for others are issued.
+    pub(super) fn begin(&mut self, transfer: &mut Transfer) {
+        self.open_path(transfer, 0);
+        let limit = transfer
+            .packets
+            .parameters
+            .peer()
+            .active_connection_id_limit;
+        let multipath = transfer.packets.parameters.multipath();
+        let last = if multipath { self.ids.common() } else { 0 };
+        for path in 0..=last {
+            transfer.packets.issue_ids(path, limit);
+        }
+    }
+
     /// Data may be sent on a path from now on.
     pub(super) fn open_path(&mut self, transfer: &mut Transfer, path: usize) {
         transfer.packets.paths[path].establish(transfer.packets.now);

@@ -69,6 +69,47 @@ impl Transfer {
             self.packets.control.push(frame);
         }
     }
+
+    /// The declarations of the peer came.
+    fn take_parameters(&mut self, parameters: TransportParameters) {
+        self.packets.parameters.note_peer();
+        if !self.packets.identity.is_named_by(&parameters) {
+            let reason = "connection ids differ from those of the handshake";
+            return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, reason);
+        }
+        let multipath =
+            self.packets.parameters.offers_multipath() && parameters.initial_max_path_id.is_some();
+        if multipath && self.packets.identity.peer_has_none() {
+            // RFC 10069 section 2.1.
+            let reason = "multipath with an empty connection id";
+            return self.fail(TransportError::PROTOCOL_VIOLATION, 0, reason);
+        }
+        self.streams.begin_peer(&parameters);
+        self.packets
+            .identity
+            .remote_mut()
+            .set_first_token(parameters.stateless_reset_token);
+        for member in self.packets.paths.iter_mut() {
+            let size = member.datagram_size_mut();
+            size.limit(parameters.max_udp_payload_size);
+        }
+        self.packets.parameters.take(parameters);
+        self.packets.compare_timeouts();
+    }
+
+    /// The handshake is complete on this side.
+    fn on_established(&mut self) {
+        self.packets.lifetime.establish();
+        self.packets.event(EventKind::ConnectionEstablished);
+        if !self.packets.identity.client() {
+            self.packets.handshake.confirm();
+            self.packets.control.push(Frame::HandshakeDone);
+            self.packets.discard(Level::Handshake);
+            self.packets
+                .handshake
+                .offer_tickets(&mut self.packets.control);
+        }
+    }
 }
 
 impl Connection {
@@ -106,14 +147,22 @@ impl Connection {
         counted: &mut bool,
     ) {
         let Some((path, home)) = self.path_for(packet, tuple) else {
-            return self.transfer.packets.note_drop(packet, Discard::Unknown);
+            return self
+                .transfer
+                .packets
+                .output
+                .note_drop(packet, Discard::Unknown);
         };
         if !std::mem::replace(counted, true) && home {
             self.transfer.packets.paths[path]
                 .reach_mut()
                 .on_received(len);
         }
-        self.on_packet(path, packet, tuple, len, ecn, home);
+        // Compiled for itself: most packets are of this kind.
+        if let Kind::OneRtt { .. } = packet.header.kind {
+            return self.on_packet_of(Level::OneRtt, path, packet, tuple, len, ecn, home);
+        }
+        self.on_long_packet(path, packet, tuple, len, ecn, home);
     }
 
     /// The packets of a datagram of `len` bytes, one after the other: one may bring the keys that open the next.
@@ -170,24 +219,6 @@ impl Connection {
             .admit_path(&mut self.transfer, id, tuple)
     }
 
-    /// `home`: the packet's addresses are those of the path.
-    #[inline(always)]
-    fn on_packet(
-        &mut self,
-        path: usize,
-        packet: &Packet,
-        tuple: &Tuple,
-        len: u32,
-        ecn: Codepoint,
-        home: bool,
-    ) {
-        // Compiled for itself: most packets are of this kind.
-        if let Kind::OneRtt { .. } = packet.header.kind {
-            return self.on_packet_of(Level::OneRtt, path, packet, tuple, len, ecn, home);
-        }
-        self.on_long_packet(path, packet, tuple, len, ecn, home);
-    }
-
     /// A packet with a long header.
     #[inline(never)]
     fn on_long_packet(
@@ -209,6 +240,7 @@ impl Connection {
                 return self
                     .transfer
                     .packets
+                    .output
                     .note_drop(packet, Discard::Unsupported);
             }
         };
@@ -231,6 +263,7 @@ impl Connection {
             return self
                 .transfer
                 .packets
+                .output
                 .note_drop(packet, Discard::WithoutKeys);
         }
         let number = packet.header.number;
@@ -241,13 +274,21 @@ impl Connection {
             .received
             .is_duplicate(number)
         {
-            return self.transfer.packets.note_drop(packet, Discard::Duplicate);
+            return self
+                .transfer
+                .packets
+                .output
+                .note_drop(packet, Discard::Duplicate);
         }
         if let Kind::Initial { token } = &packet.header.kind {
             // RFC 9000 sections 14.1 and 17.2.2.
             let short = !self.transfer.packets.identity.client() && len < LEAST_DATAGRAM;
             if short || self.transfer.packets.identity.client() && !token.is_empty() {
-                return self.transfer.packets.note_drop(packet, Discard::Invalid);
+                return self
+                    .transfer
+                    .packets
+                    .output
+                    .note_drop(packet, Discard::Invalid);
             }
         }
         if level != Level::OneRtt
@@ -257,7 +298,11 @@ impl Connection {
                 .identity
                 .take_source(packet.header.source)
         {
-            return self.transfer.packets.note_drop(packet, Discard::Invalid);
+            return self
+                .transfer
+                .packets
+                .output
+                .note_drop(packet, Discard::Invalid);
         }
         self.transfer
             .packets
@@ -379,7 +424,11 @@ impl Connection {
                 Role::Client
             };
             match TransportParameters::parse(bytes, sender) {
-                Ok(parameters) => self.take_parameters(parameters),
+                Ok(parameters) => {
+                    let most = parameters.initial_max_path_id.unwrap_or(0);
+                    self.path_management.ids_mut().begin_peer(most);
+                    self.transfer.take_parameters(parameters);
+                }
                 Err(error) => {
                     return self.transfer.fail(
                         TransportError::TRANSPORT_PARAMETER_ERROR,
@@ -393,73 +442,8 @@ impl Connection {
             && !self.transfer.packets.lifetime.established()
             && !self.transfer.packets.lifetime.over()
         {
-            self.on_established();
-        }
-    }
-
-    fn take_parameters(&mut self, parameters: TransportParameters) {
-        self.transfer.packets.parameters.note_peer();
-        if !self.transfer.packets.identity.is_named_by(&parameters) {
-            let reason = "connection ids differ from those of the handshake";
-            return self
-                .transfer
-                .fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, reason);
-        }
-        let multipath = self.transfer.packets.parameters.offers_multipath()
-            && parameters.initial_max_path_id.is_some();
-        if multipath && self.transfer.packets.identity.peer_has_none() {
-            // RFC 10069 section 2.1.
-            let reason = "multipath with an empty connection id";
-            return self
-                .transfer
-                .fail(TransportError::PROTOCOL_VIOLATION, 0, reason);
-        }
-        self.transfer.streams.begin_peer(&parameters);
-        self.path_management
-            .ids_mut()
-            .begin_peer(parameters.initial_max_path_id.unwrap_or(0));
-        self.transfer
-            .packets
-            .identity
-            .remote_mut()
-            .set_first_token(parameters.stateless_reset_token);
-        for member in self.transfer.packets.paths.iter_mut() {
-            let size = member.datagram_size_mut();
-            size.limit(parameters.max_udp_payload_size);
-        }
-        self.transfer.packets.parameters.take(parameters);
-        self.transfer.packets.compare_timeouts();
-    }
-
-    fn on_established(&mut self) {
-        self.transfer.packets.lifetime.establish();
-        self.transfer
-            .packets
-            .event(EventKind::ConnectionEstablished);
-        if !self.transfer.packets.identity.client() {
-            self.transfer.packets.handshake.confirm();
-            self.transfer.packets.control.push(Frame::HandshakeDone);
-            self.transfer.packets.discard(Level::Handshake);
-            self.transfer
-                .packets
-                .handshake
-                .offer_tickets(&mut self.transfer.packets.control);
-        }
-        self.path_management.open_path(&mut self.transfer, 0);
-        let limit = self
-            .transfer
-            .packets
-            .parameters
-            .peer()
-            .active_connection_id_limit;
-        let multipath = self.transfer.packets.parameters.multipath();
-        let last = if multipath {
-            self.path_management.ids().common()
-        } else {
-            0
-        };
-        for path in 0..=last {
-            self.transfer.packets.issue_ids(path, limit);
+            self.transfer.on_established();
+            self.path_management.begin(&mut self.transfer);
         }
     }
 }

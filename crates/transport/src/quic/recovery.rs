@@ -5,7 +5,8 @@ use polypath_wire::quic::{Ack, Frame, TransportError};
 use super::contents::{Carried, Contents};
 use super::crypto::Level;
 use super::datagram_size::payload;
-use super::loss::Sent;
+use super::loss::{PACKET_THRESHOLD, Sent};
+use super::note::Note;
 use super::packets::Packets;
 use super::path::Space;
 use super::transfer::Transfer;
@@ -370,7 +371,14 @@ impl Transfer {
         for packet in lost {
             let number = packet.number;
             let (probe, elsewhere) = (packet.carried.is_probe(), packet.carried.off_path());
-            self.packets.note_loss(level, path, number, probe);
+            let acked = self.packets.space(level, path).sent.largest_acked();
+            self.packets.output.note(|| Note::Lost {
+                level,
+                path,
+                number,
+                overtaken: acked.is_some_and(|acked| acked >= number + PACKET_THRESHOLD),
+                probe,
+            });
             if probe {
                 // The loss of a probe says nothing of congestion (RFC 9000 section 14.4).
                 self.packets.paths[path].datagram_size_mut().on_lost(number);

@@ -264,6 +264,6 @@ impl Connection {
                 }
             }
         }
-        self.find_deadline();
+        self.deadline = self.transfer.find_deadline();
     }
 }

@@ -294,15 +294,19 @@ impl Protector {
             Kind::Handshake => Level::Handshake,
             Kind::OneRtt { .. } => Level::OneRtt,
             Kind::Retry { ref token, .. } if path.is_some() => {
-                connection.on_retry(protected.source, token, bytes);
+                if connection.transfer.on_retry(protected.source, token, bytes) {
+                    connection.flush();
+                }
                 return None;
             }
             Kind::VersionNegotiation(ref versions) if path.is_some() => {
-                connection.on_version_negotiation(
-                    protected.destination,
-                    protected.source,
-                    versions,
-                );
+                let (destination, source) = (protected.destination, protected.source);
+                if connection
+                    .transfer
+                    .on_version_negotiation(destination, source, versions)
+                {
+                    connection.flush();
+                }
                 return None;
             }
             _ => {

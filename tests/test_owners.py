@@ -19,7 +19,6 @@ LARGE = {
     "transport/congestion/bbr::Bbr": Size(22, 17),
     "transport/mptcp/connection::Connection": Size(20, 247),
     "transport/mptcp/send::DataSender": Size(26, 40),
-    "transport/quic/connection::Connection": Size(15, 206),
     "transport/stream/receiver::Receiver": Size(22, 49),
     "transport/tcp/recovery::Delivery": Size(18, 2),
     "transport/tcp::Socket": Size(15, 187),

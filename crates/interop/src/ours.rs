@@ -120,7 +120,7 @@ impl Ours {
         let Some((connection, _)) = &mut self.both else {
             return;
         };
-        for stream in connection.readable() {
+        for stream in connection.streams().readable() {
             let received = self.received.entry(stream).or_default();
             received.bytes += connection.read_from(stream, u64::MAX, now);
             received.ended = connection.stream_at_end(stream);

@@ -80,7 +80,7 @@ impl Quic {
     #[inline(always)]
     pub fn knows(&self, packet: &Packet) -> bool {
         match self {
-            Self::Ours(ours) => ours.connection.knows_packet(packet),
+            Self::Ours(ours) => ours.connection.identity().knows_packet(packet),
             Self::Other(_) => false,
         }
     }
@@ -298,7 +298,7 @@ impl Quic {
     /// Nothing of a stack by others, which does not tell.
     pub fn reassembly_bytes(&self) -> u64 {
         match self {
-            Self::Ours(ours) => ours.connection.reassembly_bytes(),
+            Self::Ours(ours) => ours.connection.streams().reassembly_bytes(),
             Self::Other(_) => 0,
         }
     }
@@ -306,7 +306,7 @@ impl Quic {
     /// How long received data waited, and what for. Neither a stack by others nor its packets tell.
     pub fn blocked(&self, now: Nanos) -> Vec<Blocked> {
         match self {
-            Self::Ours(ours) if !ours.real => ours.connection.blocked(now),
+            Self::Ours(ours) if !ours.real => ours.connection.streams().blocked(now),
             _ => Vec::new(),
         }
     }

@@ -9,7 +9,7 @@ use polypath_trace::qlog::{
     Log, Vantage, error_name, fields, header, milliseconds, packet, parameters,
 };
 use polypath_transport::quic::crypto::Level;
-use polypath_transport::quic::{Connection, Discard, Keys, Metrics, Note};
+use polypath_transport::quic::{Connection, Discard, Keys, Metrics, Note, PROTOCOL};
 use polypath_transport::{CloseReason, Nanos, Tuple};
 use polypath_wire::quic::{Datagram, Frame, Packet, TransportError, VERSION};
 use serde_json::{Map, Value, json};
@@ -54,8 +54,8 @@ impl Trace {
         connection: &mut Connection,
         now: Nanos,
     ) -> io::Result<Self> {
-        connection.take_notes();
-        let group = format!("{:?}", connection.original_destination());
+        connection.packets_mut().take_notes();
+        let group = format!("{:?}", connection.identity().original_destination());
         let client = owner.side == Side::Client;
         let vantage = Vantage {
             title: owner.name,
@@ -91,9 +91,9 @@ impl Trace {
             ("chosen_version", Some(version())),
         ]);
         trace.log.event(now, "version_information", None, data)?;
-        let data = parameters(connection.parameters(), true);
+        let data = parameters(connection.packets().parameters(), true);
         trace.log.event(now, "parameters_set", None, data)?;
-        let begun = connection.recovery_parameters();
+        let begun = connection.packets().recovery_parameters();
         let data = fields([
             (
                 "reordering_threshold",
@@ -143,8 +143,9 @@ impl Trace {
         now: Nanos,
     ) -> io::Result<()> {
         self.tell_paths(connection, now)?;
-        let notes = connection.notes();
+        let notes = connection.packets_mut().notes();
         let exponent = connection
+            .packets()
             .peer_parameters()
             .map_or(3, |peer| peer.ack_delay_exponent);
         for came in &datagram.packets {
@@ -205,7 +206,7 @@ impl Trace {
         datagram: &Datagram,
         now: Nanos,
     ) -> io::Result<()> {
-        let exponent = connection.parameters().ack_delay_exponent;
+        let exponent = connection.packets().parameters().ack_delay_exponent;
         // Only a probe is longer than what is known to arrive (RFC 9000 section 14.4).
         let probe = len > connection.members()[path].datagram();
         for gone in &datagram.packets {
@@ -231,7 +232,7 @@ impl Trace {
     pub fn notice(&mut self, connection: &mut Connection, now: Nanos) -> io::Result<()> {
         self.tell_paths(connection, now)?;
         self.tell_handshake(connection, now)?;
-        let notes = connection.notes();
+        let notes = connection.packets_mut().notes();
         self.tell_losses(connection, &notes, now)
     }
 
@@ -274,7 +275,7 @@ impl Trace {
 
     fn tell_handshake(&mut self, connection: &Connection, now: Nanos) -> io::Result<()> {
         for (level, name) in LEVELS {
-            let keys = connection.keys(level);
+            let keys = connection.packets().keys(level);
             let before = std::mem::replace(&mut self.keys[level as usize], keys);
             let event = match (before, keys) {
                 (Keys::Absent, Keys::Present) => "key_updated",
@@ -289,19 +290,23 @@ impl Trace {
                 self.log.event(now, event, None, data)?;
             }
         }
-        if let Some(peer) = connection.peer_parameters().filter(|_| !self.peer_told) {
+        if let Some(peer) = connection
+            .packets()
+            .peer_parameters()
+            .filter(|_| !self.peer_told)
+        {
             self.peer_told = true;
             self.log
                 .event(now, "parameters_set", None, parameters(peer, false))?;
         }
         if connection.established() && !self.established {
             self.established = true;
-            let protocol = String::from_utf8_lossy(connection.protocol());
+            let protocol = String::from_utf8_lossy(PROTOCOL);
             let data = fields([("chosen_alpn", Some(json!({"string_value": protocol})))]);
             self.log.event(now, "alpn_information", None, data)?;
             self.state(now, "handshake_complete")?;
         }
-        if connection.confirmed() && !self.confirmed {
+        if connection.packets().confirmed() && !self.confirmed {
             self.confirmed = true;
             self.state(now, "handshake_confirmed")?;
         }
@@ -369,7 +374,7 @@ impl Trace {
                 ]);
                 self.log.event(now, "mtu_updated", Some(&tuple), data)?;
             }
-            let metrics = connection.metrics(path);
+            let metrics = connection.packets().metrics(path);
             let before = told.metrics.replace(metrics);
             let mut data = changed(before.as_ref(), &metrics);
             if !data.is_empty() {

@@ -161,7 +161,7 @@ impl<'a> Client<'a> {
             self.stream = self.peer.request(request, now);
         }
         if let Some(stream) = self.stream {
-            if let Some(error) = self.peer.connection().stream_reset(stream) {
+            if let Some(error) = self.peer.connection().streams().reset_by_peer(stream) {
                 let (server, meaning) = (self.settings.server, request::error::meaning(error));
                 return Err(LiveError::GivenUp(server, self.came, meaning, error));
             }
@@ -187,7 +187,7 @@ impl<'a> Client<'a> {
 
     fn failure(&self, reason: CloseReason) -> LiveError {
         let (server, came) = (self.settings.server, self.came);
-        let Some(cause) = self.peer.connection().cause() else {
+        let Some(cause) = self.peer.connection().lifetime().cause() else {
             return match reason {
                 CloseReason::Unreachable => LiveError::Unanswered(server),
                 CloseReason::Reset => LiveError::Forgotten(server, came),

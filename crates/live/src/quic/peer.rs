@@ -69,7 +69,7 @@ impl Peer {
     /// When something is due next. A connection that this side closed answers for a while.
     pub fn deadline(&self) -> Nanos {
         if self.connection.ended().is_some() {
-            self.connection.closing_until()
+            self.connection.lifetime().closing_until()
         } else {
             self.connection.next_deadline()
         }
@@ -77,7 +77,7 @@ impl Peer {
 
     /// It ended, and answers no more.
     pub fn over(&self, now: Nanos) -> bool {
-        self.connection.ended().is_some() && now >= self.connection.closing_until()
+        self.connection.ended().is_some() && now >= self.connection.lifetime().closing_until()
     }
 
     /// Opens a stream and sends all of it, if the peer admits one.

@@ -145,7 +145,7 @@ impl Server {
         let destination = destination(datagram);
         let known = self.clients.iter_mut().find(|client| {
             let connection = client.peer.connection();
-            destination.is_some_and(|id| connection.knows(&id))
+            destination.is_some_and(|id| connection.identity().knows(&id))
         });
         if let Some(client) = known {
             client.peer.receive(tuple, datagram, now);
@@ -230,7 +230,7 @@ impl Client {
 
     /// Reads requests, and begins to answer those that are complete.
     fn answer(&mut self, files: &Files, now: Nanos) {
-        for stream in self.peer.connection().readable() {
+        for stream in self.peer.connection().streams().readable() {
             let request = self.requests.entry(stream).or_default();
             let ended = self.peer.read(stream, now, &mut |bytes| {
                 let room = (request::LONGEST + 1).saturating_sub(request.len());

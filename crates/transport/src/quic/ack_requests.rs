@@ -2,10 +2,11 @@
 
 use polypath_wire::quic::{AckFrequency, Frame, TransportError};
 
-use super::connection::Connection;
+use super::packets::Packets;
+use super::transfer::Transfer;
 use crate::{MICROSECOND, Nanos};
 
-impl Connection {
+impl Packets {
     /// Asks the peer for fewer acknowledgements, if it takes that: as each path opens, for a peer may apply a request to the number spaces that it
     /// has when this comes, as noq does.
     pub(super) fn ask_for_acks(&mut self) {
@@ -29,10 +30,12 @@ impl Connection {
         self.parameters.assume_peer_delay(delay);
         self.compare_timeouts();
     }
+}
 
+impl Transfer {
     /// The peer asks for fewer or more acknowledgements (section 4).
     pub(super) fn on_ack_frequency(&mut self, asked: AckFrequency) {
-        let before = match self.parameters.take_request(&asked) {
+        let before = match self.packets.parameters.take_request(&asked) {
             Ok(Some(before)) => before,
             Ok(None) => return,
             Err(reason) => {
@@ -40,11 +43,14 @@ impl Connection {
                 return self.fail(TransportError::PROTOCOL_VIOLATION, frame_type, reason);
             }
         };
-        let (policy, delay) = (self.parameters.ack_policy(), self.parameters.ack_delay());
-        for member in self.paths.iter_mut() {
+        let (policy, delay) = (
+            self.packets.parameters.ack_policy(),
+            self.packets.parameters.ack_delay(),
+        );
+        for member in self.packets.paths.iter_mut() {
             let received = &mut member.space_mut().received;
             received.set_policy(policy);
-            received.change_delay(before, delay, self.now);
+            received.change_delay(before, delay, self.packets.now);
         }
     }
 }

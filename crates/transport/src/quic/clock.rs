@@ -4,74 +4,15 @@ use polypath_wire::quic::Frame;
 
 use super::connection::Connection;
 use super::crypto::Level;
+use super::packets::Packets;
+use super::transfer::Transfer;
 use crate::{MILLISECOND, NEVER, Nanos};
 
-impl Connection {
-    /// Does what is due at `now`.
-    pub fn on_time(&mut self, now: Nanos) {
-        self.now = now;
-        if self.lifetime.over() {
-            self.deadline = NEVER;
-            return;
-        }
-        if let Some(reason) = self.lifetime.expires(now) {
-            // Nothing is sent: the peer has given up as well (RFC 9000 section 10.1).
-            self.end(reason);
-            self.deadline = NEVER;
-            return;
-        }
-        if self.lifetime.take_keepalive(now) {
-            self.control.push(Frame::Ping);
-        }
-        for path in 0..self.paths.len() {
-            if self.recovery_deadline(path) <= now {
-                self.on_recovery_timer(path);
-            }
-            if self.lifetime.established() && !self.paths[path].validated() {
-                let delay = self.parameters.peer_delay();
-                if self.paths[path].challenge_deadline(delay) <= now {
-                    self.paths[path].reach_mut().ask();
-                }
-                if self.paths[path].validation_deadline(delay) <= now {
-                    self.give_up_validation(path);
-                }
-            }
-        }
-        self.flush();
-    }
-
-    /// When [`Connection::on_time`] must be called next at the latest; [`NEVER`] when nothing is pending. Called too early it does nothing.
-    pub fn next_deadline(&self) -> Nanos {
-        self.deadline
-    }
-
-    pub(super) fn find_deadline(&mut self) {
-        if self.lifetime.over() {
-            self.deadline = NEVER;
-            return;
-        }
-        let at = self.lifetime.deadline();
-        let at = at.min(self.policy.manager().wakes_at());
-        let at = if self.handshake.settled() {
-            self.settle_paths(at)
-        } else {
-            if self.sends_application() {
-                self.paths.settle_pacing(self.now);
-            }
-            self.find_deadline_early(at)
-        };
-        // What is due already waits for something else: the amplification limit, keys.
-        self.deadline = if at <= self.now {
-            self.now + MILLISECOND
-        } else {
-            at
-        };
-    }
-
-    /// Nothing more leaves for now: settles pacing, and gives the earliest deadline of all paths and `at`.
-    fn settle_paths(&mut self, at: Nanos) -> Nanos {
+impl Packets {
+    /// Nothing more leaves for now: settles pacing, and gives the earliest deadline of all paths and `at`. `limited`: a limit of the peer's holds
+    /// data back.
+    fn settle_paths(&mut self, at: Nanos, limited: bool) -> Nanos {
         let delay = self.parameters.peer_delay();
-        let limited = self.streams.outgoing().at_limit();
         let settled = self.paths.settle(self.now, delay, limited);
         let at = at.min(settled.at);
         if settled.validating && self.lifetime.established() {
@@ -114,5 +55,75 @@ impl Connection {
         let theirs = self.parameters.peer().max_idle_timeout;
         let longest = self.longest_probe_timeout();
         self.lifetime.set_idle_timeout(ours, theirs, longest);
+    }
+}
+
+impl Connection {
+    /// Does what is due at `now`.
+    pub fn on_time(&mut self, now: Nanos) {
+        self.transfer.packets.now = now;
+        if self.transfer.packets.lifetime.over() {
+            self.deadline = NEVER;
+            return;
+        }
+        if let Some(reason) = self.transfer.packets.lifetime.expires(now) {
+            // Nothing is sent: the peer has given up as well (RFC 9000 section 10.1).
+            self.transfer.end(reason);
+            self.deadline = NEVER;
+            return;
+        }
+        if self.transfer.packets.lifetime.take_keepalive(now) {
+            self.transfer.packets.control.push(Frame::Ping);
+        }
+        for path in 0..self.transfer.packets.paths.len() {
+            if self.transfer.packets.recovery_deadline(path) <= now {
+                self.transfer.on_recovery_timer(path);
+            }
+            if self.transfer.packets.lifetime.established()
+                && !self.transfer.packets.paths[path].validated()
+            {
+                let delay = self.transfer.packets.parameters.peer_delay();
+                if self.transfer.packets.paths[path].challenge_deadline(delay) <= now {
+                    self.transfer.packets.paths[path].reach_mut().ask();
+                }
+                if self.transfer.packets.paths[path].validation_deadline(delay) <= now {
+                    self.path_management
+                        .give_up_validation(&mut self.transfer, path);
+                }
+            }
+        }
+        self.flush();
+    }
+
+    /// When [`Connection::on_time`] must be called next at the latest; [`NEVER`] when nothing is pending. Called too early it does nothing.
+    pub fn next_deadline(&self) -> Nanos {
+        self.deadline
+    }
+}
+
+impl Transfer {
+    /// When something is due next at the latest; nothing more leaves until then.
+    pub(super) fn find_deadline(&mut self) -> Nanos {
+        if self.packets.lifetime.over() {
+            return NEVER;
+        }
+        let at = self.packets.lifetime.deadline();
+        let at = at.min(self.policy.manager().wakes_at());
+        let at = if self.packets.handshake.settled() {
+            self.packets
+                .settle_paths(at, self.streams.outgoing().at_limit())
+        } else {
+            if self.packets.sends_application() {
+                let now = self.packets.now;
+                self.packets.paths.settle_pacing(now);
+            }
+            self.packets.find_deadline_early(at)
+        };
+        // What is due already waits for something else: the amplification limit, keys.
+        if at <= self.packets.now {
+            self.packets.now + MILLISECOND
+        } else {
+            at
+        }
     }
 }

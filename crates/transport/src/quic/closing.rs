@@ -2,23 +2,14 @@
 
 use polypath_wire::quic::{Frame, TransportError};
 
-use super::closed::{Cause, Close};
+use super::closed::Close;
 use super::connection::Connection;
 use super::crypto::Level;
 use super::datagram_size::LEAST_DATAGRAM;
-use crate::{CloseReason, Nanos};
+use super::packets::Packets;
+use crate::CloseReason;
 
-impl Connection {
-    /// Why the connection was closed, of whichever side closed it first. Nothing was said of one that timed out.
-    pub fn cause(&self) -> Option<&Cause> {
-        self.lifetime.cause()
-    }
-
-    /// Until when packets are answered after this side closed the connection (RFC 9000 section 10.2); 0 if it did not.
-    pub fn closing_until(&self) -> Nanos {
-        self.lifetime.closing_until()
-    }
-
+impl Packets {
     /// Tells the peer, at every level that it may be able to read (RFC 9000 section 10.2.3).
     pub(super) fn send_close(&mut self) {
         let Some(close) = self.lifetime.take_close(self.now) else {
@@ -78,16 +69,18 @@ impl Connection {
         self.send(draft);
     }
 
-    /// The peer lost its state of the connection (RFC 9000 section 10.3). Nothing is sent to it any more.
-    pub(super) fn on_stateless_reset(&mut self) {
-        self.end(CloseReason::Reset);
-        self.flush();
-    }
-
     /// A datagram came after the end: the peer was not told, or does not know yet.
     pub(super) fn answer_after_close(&mut self) {
         if self.lifetime.answers(self.now) {
             self.send_close();
         }
+    }
+}
+
+impl Connection {
+    /// The peer lost its state of the connection (RFC 9000 section 10.3). Nothing is sent to it any more.
+    pub(super) fn on_stateless_reset(&mut self) {
+        self.transfer.end(CloseReason::Reset);
+        self.flush();
     }
 }

@@ -3,8 +3,8 @@
 
 use polypath_wire::quic::Frame;
 
-use super::connection::Connection;
 use super::outgoing::Outgoing;
+use super::transfer::Transfer;
 use super::window::LEAST_WINDOW;
 use crate::path::Path;
 use crate::scheduler::{
@@ -12,7 +12,7 @@ use crate::scheduler::{
 };
 use crate::{EventKind, Nanos, Purpose};
 
-impl Connection {
+impl Transfer {
     /// Data, as the scheduler decides, while any path is `open`.
     pub(super) fn push_data(&mut self, mut open: bool) {
         self.policy.scheduler().begin();
@@ -23,8 +23,8 @@ impl Connection {
         while open {
             let next = self.next_to_send();
             let decision = self.policy.scheduler().select(&view(
-                self.now,
-                self.paths.all_shown(),
+                self.packets.now,
+                self.packets.paths.all_shown(),
                 self.streams.outgoing(),
                 next,
             ));
@@ -34,10 +34,10 @@ impl Connection {
                 Decision::Wait if next.is_none() => self.rescue(),
                 Decision::Wait => false,
             };
-            open = progressed && self.paths.any_has_room();
+            open = progressed && self.packets.paths.any_has_room();
         }
         if self.streams.outgoing().wants_to_send() || self.datagrams.any_wait() {
-            for (member, path) in self.paths.pairs_mut() {
+            for (member, path) in self.packets.paths.pairs_mut() {
                 member.window_mut().hold(path);
             }
         }
@@ -68,35 +68,37 @@ impl Connection {
 
     /// Sends a packet with `next` and whatever else has room in it.
     fn carry(&mut self, path: usize, next: Next) -> bool {
-        if path >= self.paths.len() || !self.paths.shown(path).established {
+        if path >= self.packets.paths.len() || !self.packets.paths.shown(path).established {
             return false;
         }
-        let Some(mut draft) = self.application_draft(path) else {
+        let Some(mut draft) = self.packets.application_draft(path) else {
             return false;
         };
         let datagram_bytes = draft.add_datagrams(&mut self.datagrams, |len| {
-            self.output.event(self.now, EventKind::DatagramRefused(len));
+            self.packets
+                .output
+                .event(self.packets.now, EventKind::DatagramRefused(len));
         });
         let repeats = !draft.is_empty() && self.policy.scheduler().repeats_datagrams();
         let datagrams = repeats.then(|| draft.frames().to_vec());
-        self.add_ack(&mut draft, path);
-        draft.add_control(&mut self.control);
+        self.packets.add_ack(&mut draft, path);
+        draft.add_control(&mut self.packets.control);
         let again = next.reinjection.then_some(next.offset);
-        let traffic = self.paths[path].traffic_mut();
+        let traffic = self.packets.paths[path].traffic_mut();
         draft.fill(self.streams.outgoing_mut(), traffic, again);
         if !draft.eliciting() {
-            self.send_rest(draft);
+            self.packets.send_rest(draft);
             return false;
         }
         let bytes = draft.carried.data_bytes() as u32;
-        if self.output.tells_decisions() {
-            self.event(EventKind::Scheduled {
+        if self.packets.output.tells_decisions() {
+            self.packets.event(EventKind::Scheduled {
                 subflow: path,
                 offset: next.offset,
                 bytes,
             });
         }
-        self.send(draft);
+        self.packets.send(draft);
         if datagram_bytes > 0 {
             self.policy
                 .scheduler()
@@ -116,12 +118,12 @@ impl Connection {
 
     /// Sends DATAGRAM frames that went on a path on each other one that data may take and that has room, too: none is kept for later.
     fn repeat_datagrams(&mut self, path: usize, datagrams: &[Frame]) {
-        let open = |other: &usize| *other != path && self.paths.shown(*other).room() > 0;
-        let others: Vec<usize> = candidates_of_class(self.paths.all_shown())
+        let open = |other: &usize| *other != path && self.packets.paths.shown(*other).room() > 0;
+        let others: Vec<usize> = candidates_of_class(self.packets.paths.all_shown())
             .filter(open)
             .collect();
         for other in others {
-            let Some(mut draft) = self.application_draft(other) else {
+            let Some(mut draft) = self.packets.application_draft(other) else {
                 continue;
             };
             for frame in datagrams {
@@ -131,32 +133,35 @@ impl Connection {
             }
             draft.purpose = Purpose::Reinjection;
             if draft.eliciting() {
-                self.send(draft);
+                self.packets.send(draft);
             } else {
-                self.discard_draft(draft);
+                self.packets.discard_draft(draft);
             }
         }
     }
 
     /// Sends what lies at a position on another path, too.
     fn repeat(&mut self, path: usize, position: u64) -> bool {
-        if path >= self.paths.len() || !self.paths.shown(path).established {
+        if path >= self.packets.paths.len() || !self.packets.paths.shown(path).established {
             return false;
         }
-        let Some(mut draft) = self.application_draft(path) else {
+        let Some(mut draft) = self.packets.application_draft(path) else {
             return false;
         };
-        self.add_ack(&mut draft, path);
+        self.packets.add_ack(&mut draft, path);
         let Some(end) = self.streams.outgoing().end_of(position) else {
             return false;
         };
-        let (outgoing, traffic) = (self.streams.outgoing_mut(), self.paths[path].traffic_mut());
+        let (outgoing, traffic) = (
+            self.streams.outgoing_mut(),
+            self.packets.paths[path].traffic_mut(),
+        );
         if !draft.add_again(outgoing, traffic, position, Purpose::Reinjection) {
-            self.send_rest(draft);
+            self.packets.send_rest(draft);
             return self.policy.scheduler().passes_over(path, end);
         }
         let bytes = draft.carried.data_bytes() as u32;
-        self.send(draft);
+        self.packets.send(draft);
         self.policy.scheduler().carried(Report {
             path,
             offset: position,
@@ -172,15 +177,15 @@ impl Connection {
             return false;
         }
         let view = view(
-            self.now,
-            self.paths.all_shown(),
+            self.packets.now,
+            self.packets.paths.all_shown(),
             self.streams.outgoing(),
             None,
         );
         let rescue = self.policy.rescue(&view, Blocked::ReceiveWindow);
         if let Some(path) = rescue.penalise {
-            self.paths.shown_mut(path).penalise(LEAST_WINDOW);
-            self.event(EventKind::Penalised(path));
+            self.packets.paths.shown_mut(path).penalise(LEAST_WINDOW);
+            self.packets.event(EventKind::Penalised(path));
         }
         match (rescue.repeat_head_on, self.streams.outgoing().head()) {
             (Some(path), Some(head)) => self.repeat(path, head.offset),

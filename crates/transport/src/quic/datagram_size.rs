@@ -1,5 +1,6 @@
 //! The size of a path's datagrams: the limits of the peer, the interface and the path (RFC 9000 section 14, RFC 8899).
 
+use super::id::LEN;
 use crate::path::MtuDiscovery;
 use crate::{Nanos, Tuple};
 
@@ -12,6 +13,12 @@ pub(super) struct DatagramSize {
     /// Longest that the interface takes.
     interface_takes: u32,
     search: MtuDiscovery,
+}
+
+/// Stream bytes in a packet full of them: without a short header with an id of eight bytes and a number of two, the fields of a STREAM
+/// frame, the tag.
+pub(super) fn payload(datagram: u32) -> u32 {
+    datagram.saturating_sub((1 + LEN as u32 + 2) + 8 + polypath_wire::quic::TAG_LEN)
 }
 
 fn headers(tuple: Tuple) -> u32 {

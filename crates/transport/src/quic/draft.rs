@@ -2,12 +2,12 @@
 
 use polypath_wire::quic::{Datagram, Frame, Header, Kind, Packet, TAG_LEN, VERSION, number_len};
 
-use super::connection::{Connection, payload};
 use super::contents::Contents;
 use super::crypto::Level;
-use super::datagram_size::LEAST_DATAGRAM;
+use super::datagram_size::{LEAST_DATAGRAM, payload};
 use super::loss::Sent;
 use super::output::Transmit;
+use super::packets::Packets;
 use crate::{Purpose, Tuple};
 
 /// Bytes that the payload of a packet has at least, number included, so that there is a sample for header protection (RFC 9001 section 5.4.2).
@@ -103,7 +103,7 @@ fn room(limit: u32, header: u32, number_len: u8) -> Option<u32> {
     (room + u32::from(number_len) >= SAMPLED).then_some(room)
 }
 
-impl Connection {
+impl Packets {
     /// A draft of a packet of at most `limit` bytes; nothing if there are no keys, no id, or too little room.
     pub(super) fn draft(&mut self, level: Level, path: usize, limit: u32) -> Option<Draft> {
         let member = &self.paths[path];
@@ -245,7 +245,7 @@ impl Connection {
         }
     }
 
-    /// As [`Connection::send`]; `elsewhere`: to other addresses than those of the path.
+    /// As [`Packets::send`]; `elsewhere`: to other addresses than those of the path.
     pub(super) fn send_alone(&mut self, mut draft: Draft, elsewhere: Option<Tuple>) {
         draft.pad_to_sample();
         let (path, purpose) = (draft.path, draft.purpose);

@@ -155,7 +155,7 @@ impl End {
         );
         self.read += connection.read(u64::MAX, now);
         let (_, window) = connection.buffers();
-        assert!(connection.reassembly_bytes() <= window);
+        assert!(connection.streams().reassembly_bytes() <= window);
         connection.events().clear();
     }
 
@@ -205,7 +205,14 @@ impl World {
     fn confirmed(&self) -> bool {
         let server = self.server.as_ref();
         let established = server.is_some_and(|server| server.connection.established());
-        established && self.client.connection.handshake.confirmed()
+        established
+            && self
+                .client
+                .connection
+                .transfer
+                .packets
+                .handshake
+                .confirmed()
     }
 
     /// Whether the network lost so much of what an end sent, or of the answers, that the end gave up at its idle timeout before its next
@@ -479,7 +486,7 @@ pub fn peer(bytes: &[u8]) {
             "paths without packets on them"
         );
         assert!(
-            connection.control.iter().count() <= 4_000,
+            connection.transfer.packets.control.iter().count() <= 4_000,
             "frames that wait"
         );
     }

@@ -8,7 +8,7 @@ use super::ids::{LocalIds, RemoteIds};
 use super::listener::Admission;
 
 /// The ids of both ends.
-pub(super) struct Identity {
+pub struct Identity {
     client: bool,
     local: LocalIds,
     remote: RemoteIds,
@@ -25,7 +25,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub fn new(client: bool, source: ConnectionId, admission: &Admission) -> Self {
+    pub(super) fn new(client: bool, source: ConnectionId, admission: &Admission) -> Self {
         let original_destination = admission.original_destination;
         let mut local = LocalIds::with_tokens_of(admission.reset_key);
         local.begin(source);
@@ -46,40 +46,41 @@ impl Identity {
     }
 
     /// This end began the connection.
-    pub fn client(&self) -> bool {
+    pub(super) fn client(&self) -> bool {
         self.client
     }
 
-    pub fn local(&self) -> &LocalIds {
+    pub(super) fn local(&self) -> &LocalIds {
         &self.local
     }
 
-    pub fn local_mut(&mut self) -> &mut LocalIds {
+    pub(super) fn local_mut(&mut self) -> &mut LocalIds {
         &mut self.local
     }
 
-    pub fn remote(&self) -> &RemoteIds {
+    pub(super) fn remote(&self) -> &RemoteIds {
         &self.remote
     }
 
-    pub fn remote_mut(&mut self) -> &mut RemoteIds {
+    pub(super) fn remote_mut(&mut self) -> &mut RemoteIds {
         &mut self.remote
     }
 
-    pub fn source(&self) -> ConnectionId {
+    pub(super) fn source(&self) -> ConnectionId {
         self.source
     }
 
+    /// What the client's first packet was addressed to; the same on both sides.
     pub fn original_destination(&self) -> ConnectionId {
         self.original_destination
     }
 
-    pub fn initial_destination(&self) -> ConnectionId {
+    pub(super) fn initial_destination(&self) -> ConnectionId {
         self.initial_destination
     }
 
     /// For the header of an Initial packet.
-    pub fn token(&self) -> Vec<u8> {
+    pub(super) fn token(&self) -> Vec<u8> {
         self.token.clone()
     }
 
@@ -96,7 +97,7 @@ impl Identity {
     }
 
     /// The path of a destination that packets for this connection have.
-    pub fn path_of(&self, destination: &ConnectionId) -> Option<u64> {
+    pub(super) fn path_of(&self, destination: &ConnectionId) -> Option<u64> {
         let issued = self.local.path_of(destination);
         issued.or_else(|| self.first_path(destination))
     }
@@ -109,7 +110,7 @@ impl Identity {
 
     /// As [`Identity::path_of`], of a packet that came, and after which it is known sooner.
     #[inline(always)]
-    pub fn path_for(&mut self, packet: &Packet) -> Option<u64> {
+    pub(super) fn path_for(&mut self, packet: &Packet) -> Option<u64> {
         let destination = &packet.header.destination;
         if self.local.is_newest(packet.path, destination) {
             return Some(packet.path);
@@ -122,7 +123,7 @@ impl Identity {
     }
 
     /// Takes over the id that the peer chose, from its first packet (RFC 9000 section 7.2). False: a later one has another.
-    pub fn take_source(&mut self, source: ConnectionId) -> bool {
+    pub(super) fn take_source(&mut self, source: ConnectionId) -> bool {
         match self.remote.current(0) {
             Some((_, id)) if self.peer_seen => id == source,
             _ => {
@@ -134,7 +135,7 @@ impl Identity {
     }
 
     /// Takes a Retry, whose bytes are `packet`. It has to be the first answer, and from the server that the client addressed. False: it is not taken.
-    pub fn take_retry(&mut self, source: ConnectionId, token: &[u8], packet: &[u8]) -> bool {
+    pub(super) fn take_retry(&mut self, source: ConnectionId, token: &[u8], packet: &[u8]) -> bool {
         let Some((untagged, tag)) = packet.split_last_chunk() else {
             return false;
         };
@@ -153,13 +154,13 @@ impl Identity {
     }
 
     /// Whether a packet without protection answers what the client sent, before anything else of the server's.
-    pub fn is_first_answer(&self, destination: ConnectionId, source: ConnectionId) -> bool {
+    pub(super) fn is_first_answer(&self, destination: ConnectionId, source: ConnectionId) -> bool {
         let answers = destination == self.source && source == self.initial_destination;
         self.client && !self.peer_seen && answers
     }
 
     /// Whether the peer's parameters name the ids of the handshake (RFC 9000 section 7.3).
-    pub fn is_named_by(&self, parameters: &TransportParameters) -> bool {
+    pub(super) fn is_named_by(&self, parameters: &TransportParameters) -> bool {
         let source = self.remote.current(0).map(|(_, id)| id);
         let original = self.client.then_some(self.original_destination);
         let retried = self.client && self.initial_destination != self.original_destination;
@@ -169,7 +170,7 @@ impl Identity {
     }
 
     /// The peer's id is empty: it gets its packets without one.
-    pub fn peer_has_none(&self) -> bool {
+    pub(super) fn peer_has_none(&self) -> bool {
         let id = self.remote.current(0);
         id.is_some_and(|(_, id)| id.is_empty())
     }

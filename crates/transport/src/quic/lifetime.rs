@@ -12,7 +12,7 @@ const PERIOD: Nanos = 3;
 
 /// From the first packet to the last answer.
 #[derive(Debug)]
-pub(super) struct Lifetime {
+pub struct Lifetime {
     established: bool,
     /// When the connection is given up unless something arrives, and after how long without a packet.
     idle_at: Nanos,
@@ -32,7 +32,7 @@ pub(super) struct Lifetime {
 }
 
 impl Lifetime {
-    pub fn new(now: Nanos, keepalive: Option<Nanos>) -> Self {
+    pub(super) fn new(now: Nanos, keepalive: Option<Nanos>) -> Self {
         Self {
             established: false,
             idle_at: now + IDLE,
@@ -49,16 +49,16 @@ impl Lifetime {
     }
 
     /// The handshake is complete on this side.
-    pub fn established(&self) -> bool {
+    pub(super) fn established(&self) -> bool {
         self.established
     }
 
-    pub fn establish(&mut self) {
+    pub(super) fn establish(&mut self) {
         self.established = true;
     }
 
     /// Something arrived.
-    pub fn restart(&mut self, now: Nanos) {
+    pub(super) fn restart(&mut self, now: Nanos) {
         self.stirred = false;
         self.idle_at = now + self.idle_timeout;
         if let Some(keepalive) = self.keepalive {
@@ -67,14 +67,14 @@ impl Lifetime {
     }
 
     /// An ack-eliciting packet leaves: the first one after something arrived counts as much.
-    pub fn stir(&mut self, now: Nanos) {
+    pub(super) fn stir(&mut self, now: Nanos) {
         if !std::mem::replace(&mut self.stirred, true) {
             self.idle_at = now + self.idle_timeout;
         }
     }
 
     /// What both ends admit in milliseconds, and the longest probe timeout (RFC 9000 section 10.1).
-    pub fn set_idle_timeout(&mut self, ours: u64, theirs: u64, longest: Nanos) {
+    pub(super) fn set_idle_timeout(&mut self, ours: u64, theirs: u64, longest: Nanos) {
         let timeout = match theirs {
             0 => ours,
             theirs => ours.min(theirs),
@@ -83,12 +83,12 @@ impl Lifetime {
     }
 
     /// When [`Lifetime::expires`] or [`Lifetime::take_keepalive`] has something.
-    pub fn deadline(&self) -> Nanos {
+    pub(super) fn deadline(&self) -> Nanos {
         self.idle_at.min(self.keepalive_at)
     }
 
     /// For how an idle connection is given up, once it is time.
-    pub fn expires(&self, now: Nanos) -> Option<CloseReason> {
+    pub(super) fn expires(&self, now: Nanos) -> Option<CloseReason> {
         let reason = if self.established {
             CloseReason::TimedOut
         } else {
@@ -98,7 +98,7 @@ impl Lifetime {
     }
 
     /// Whether the peer is to be probed now; that is told once.
-    pub fn take_keepalive(&mut self, now: Nanos) -> bool {
+    pub(super) fn take_keepalive(&mut self, now: Nanos) -> bool {
         let due = self.keepalive_at <= now;
         if due {
             self.keepalive_at = NEVER;
@@ -106,27 +106,27 @@ impl Lifetime {
         due
     }
 
-    pub fn ended(&self) -> Option<CloseReason> {
+    pub(super) fn ended(&self) -> Option<CloseReason> {
         self.ended
     }
 
-    pub fn over(&self) -> bool {
+    pub(super) fn over(&self) -> bool {
         self.ended.is_some()
     }
 
     /// The connection ends, with a longest probe timeout of `timeout`.
-    pub fn end(&mut self, reason: CloseReason, timeout: Nanos) {
+    pub(super) fn end(&mut self, reason: CloseReason, timeout: Nanos) {
         self.ended = Some(reason);
         self.closing_timeout = timeout;
     }
 
     /// This is to be told the peer.
-    pub fn close(&mut self, close: Close) {
+    pub(super) fn close(&mut self, close: Close) {
         self.closing = Some(close);
     }
 
     /// What the peer is to be told now.
-    pub fn take_close(&mut self, now: Nanos) -> Option<Close> {
+    pub(super) fn take_close(&mut self, now: Nanos) -> Option<Close> {
         let close = self.closing.take()?;
         self.give_cause(false, close.error, || close.reason.into());
         let until = now + PERIOD * self.closing_timeout;
@@ -135,7 +135,7 @@ impl Lifetime {
     }
 
     /// The peer closed the connection.
-    pub fn on_close(&mut self, error: u64, reason: &[u8]) {
+    pub(super) fn on_close(&mut self, error: u64, reason: &[u8]) {
         self.give_cause(true, error, || String::from_utf8_lossy(reason).into_owned());
     }
 
@@ -148,7 +148,7 @@ impl Lifetime {
     }
 
     /// A datagram came after the end. Whether the peer is to be told again.
-    pub fn answers(&mut self, now: Nanos) -> bool {
+    pub(super) fn answers(&mut self, now: Nanos) -> bool {
         let answer = self.closed.as_mut().and_then(|to| to.on_datagram(now));
         if answer.is_some() {
             self.closing = answer;
@@ -156,16 +156,17 @@ impl Lifetime {
         answer.is_some()
     }
 
+    /// Why the connection was closed, of whichever side closed it first. Nothing was said of one that timed out.
     pub fn cause(&self) -> Option<&Cause> {
         self.cause.as_ref()
     }
 
-    /// Until when packets are answered after this side closed the connection; 0 if it did not.
+    /// Until when packets are answered after this side closed the connection (RFC 9000 section 10.2); 0 if it did not.
     pub fn closing_until(&self) -> Nanos {
         self.closed.as_ref().map_or(0, Closed::until)
     }
 
-    pub fn closing_timeout(&self) -> Nanos {
+    pub(super) fn closing_timeout(&self) -> Nanos {
         self.closing_timeout
     }
 }

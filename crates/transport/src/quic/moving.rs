@@ -7,9 +7,11 @@ use std::net::IpAddr;
 
 use polypath_wire::quic::{ConnectionId, Frame};
 
-use super::connection::{Connection, payload};
+use super::datagram_size::payload;
+use super::packets::Packets;
+use super::transfer::Transfer;
 use crate::path::Path;
-use crate::{EventKind, Nanos, Tuple};
+use crate::{EventKind, Tuple};
 
 /// Whether a packet of these frames alone is no more than a look at a path (RFC 9000 section 9.1).
 pub(super) fn probing(frames: &[Frame]) -> bool {
@@ -24,54 +26,12 @@ pub(super) fn probing(frames: &[Frame]) -> bool {
     })
 }
 
-impl Connection {
-    /// A new 1-RTT packet came on a path. The newest one that is more than a probe says where the peer is (RFC 9000 section 9.3).
-    pub(super) fn notice_address(
-        &mut self,
-        path: usize,
-        tuple: Tuple,
-        destination: ConnectionId,
-        moves: bool,
-        len: u32,
-    ) {
-        let member = &mut self.paths[path];
-        if member.closed() {
-            return;
-        }
-        if tuple == member.tuple() {
-            member.reach_mut().note_destination(destination);
-        } else if moves && !self.identity.client() && self.handshake.confirmed() {
-            self.follow_peer(path, tuple, destination, len);
-        }
-    }
-
-    fn follow_peer(&mut self, path: usize, tuple: Tuple, destination: ConnectionId, len: u32) {
-        let member = &mut self.paths[path];
-        let left = member.route_mut().change(tuple);
-        let reach = member.reach_mut();
-        reach.follow(left, tuple, len);
-        if reach.moved_on_purpose(destination) {
-            let used = self.identity.remote().current(self.paths[path].id());
-            let used = used.map(|(_, id)| id);
-            self.paths[path].reach_mut().keep_former_id(used);
-            self.change_id(path);
-        }
-        self.event(EventKind::PathMigrated {
-            subflow: path,
-            address: tuple.remote,
-        });
-        if left.remote.ip() != tuple.remote.ip() || left.local.ip() != tuple.local.ip() {
-            let ids = self.policy.addresses_mut().ids(tuple);
-            self.paths[path].route_mut().set_ids(ids);
-            self.forget_measurements(path);
-        }
-    }
-
+impl Packets {
     /// Another id for a peer that moved on purpose, so that nobody can link its addresses (RFC 9000 section 9.5).
     fn change_id(&mut self, path: usize) {
         let id = self.paths[path].id();
         if let Some(sequence) = self.identity.remote_mut().change(id) {
-            let path = self.multipath().then_some(id);
+            let path = self.parameters.multipath().then_some(id);
             self.control
                 .push(Frame::RetireConnectionId { path, sequence });
         }
@@ -99,42 +59,63 @@ impl Connection {
         member.window_mut().begin(&mut shown);
         self.compare_timeouts();
     }
+}
 
-    /// Moves a path to another address of this host, with another id for it (RFC 9000 sections 9.2 and 9.5). False: nothing is moved. Only a
-    /// client can, once the handshake is confirmed, to an address of the same family that is up, if the server does not forbid it and
-    /// has issued a spare id.
-    pub fn migrate_to(&mut self, path: usize, address: IpAddr, now: Nanos) -> bool {
-        self.now = now;
-        let moved = self.move_to(path, address);
-        self.flush();
-        moved.is_ok()
-    }
-
-    /// Moves a client's open paths from one of its addresses to another, as [`Connection::migrate_to`] does. A path that cannot move stays, and
-    /// an event says why.
-    pub fn migrate(&mut self, from: IpAddr, to: IpAddr, now: Nanos) {
-        if !self.identity.client() || self.lifetime.over() {
+impl Transfer {
+    /// A new 1-RTT packet came on a path. The newest one that is more than a probe says where the peer is (RFC 9000 section 9.3).
+    pub(super) fn notice_address(
+        &mut self,
+        path: usize,
+        tuple: Tuple,
+        destination: ConnectionId,
+        moves: bool,
+        len: u32,
+    ) {
+        let member = &mut self.packets.paths[path];
+        if member.closed() {
             return;
         }
-        self.now = now;
-        for path in 0..self.paths.len() {
-            let member = &self.paths[path];
-            if member.closed() || member.tuple().local.ip() != from {
-                continue;
-            }
-            if let Err(reason) = self.move_to(path, to) {
-                self.event(EventKind::MigrationRefused {
-                    subflow: path,
-                    reason,
-                });
-            }
+        if tuple == member.tuple() {
+            member.reach_mut().note_destination(destination);
+        } else if moves && !self.packets.identity.client() && self.packets.handshake.confirmed() {
+            self.follow_peer(path, tuple, destination, len);
         }
-        self.flush();
+    }
+
+    fn follow_peer(&mut self, path: usize, tuple: Tuple, destination: ConnectionId, len: u32) {
+        let member = &mut self.packets.paths[path];
+        let left = member.route_mut().change(tuple);
+        let reach = member.reach_mut();
+        reach.follow(left, tuple, len);
+        if reach.moved_on_purpose(destination) {
+            let used = self
+                .packets
+                .identity
+                .remote()
+                .current(self.packets.paths[path].id());
+            let used = used.map(|(_, id)| id);
+            self.packets.paths[path].reach_mut().keep_former_id(used);
+            self.packets.change_id(path);
+        }
+        self.packets.event(EventKind::PathMigrated {
+            subflow: path,
+            address: tuple.remote,
+        });
+        if left.remote.ip() != tuple.remote.ip() || left.local.ip() != tuple.local.ip() {
+            let ids = self.policy.addresses_mut().ids(tuple);
+            self.packets.paths[path].route_mut().set_ids(ids);
+            self.packets.forget_measurements(path);
+        }
     }
 
     /// Why a path cannot have another address of this host.
     fn stays(&self, path: usize, address: IpAddr) -> Option<&'static str> {
-        let Some(member) = self.paths.get(path).filter(|member| !member.closed()) else {
+        let Some(member) = self
+            .packets
+            .paths
+            .get(path)
+            .filter(|member| !member.closed())
+        else {
             return Some("no such path");
         };
         if !self.policy.addresses().up().any(|own| own == address) {
@@ -145,53 +126,54 @@ impl Connection {
         {
             return Some("no other address of its family");
         }
-        if !self.identity.client() || self.lifetime.over() {
+        if !self.packets.identity.client() || self.packets.lifetime.over() {
             return Some("no client of an open connection");
         }
-        if !self.handshake.confirmed() {
+        if !self.packets.handshake.confirmed() {
             return Some("the handshake is not confirmed");
         }
-        if self.parameters.peer().disable_active_migration {
+        if self.packets.parameters.peer().disable_active_migration {
             return Some("the server forbids it");
         }
-        let spare = self.identity.remote().spare(member.id());
+        let spare = self.packets.identity.remote().spare(member.id());
         spare.is_none().then_some("no spare connection id")
     }
 
-    fn move_to(&mut self, path: usize, address: IpAddr) -> Result<(), &'static str> {
+    pub(super) fn move_to(&mut self, path: usize, address: IpAddr) -> Result<(), &'static str> {
         if let Some(reason) = self.stays(path, address) {
             return Err(reason);
         }
         let shared = self
+            .packets
             .paths
             .iter()
             .any(|other| !other.closed() && other.tuple().local.ip() == address);
         let port = if shared {
             self.policy.addresses().egress().next_port()
         } else {
-            self.paths[path].tuple().local.port()
+            self.packets.paths[path].tuple().local.port()
         };
         let local_id = self.policy.addresses().local_id(address);
         let mtu = self.mtu_of(address);
-        let member = &mut self.paths[path];
+        let member = &mut self.packets.paths[path];
         let left = member.route_mut().change_local((address, port).into());
         member.reach_mut().leave(left);
         member.route_mut().set_local_id(local_id);
         let tuple = member.tuple();
         member.datagram_size_mut().set_mtu(tuple, mtu);
-        self.change_id(path);
-        self.event(EventKind::PathMigrated {
+        self.packets.change_id(path);
+        self.packets.event(EventKind::PathMigrated {
             subflow: path,
             address: (address, port).into(),
         });
-        self.forget_measurements(path);
+        self.packets.forget_measurements(path);
         Ok(())
     }
 
     /// The address of the only way to the peer is gone: another takes its place, if there is one.
     pub(super) fn replace_address(&mut self, local_id: u8) {
         let others: Vec<IpAddr> = self.policy.addresses().up().collect();
-        for path in self.paths.at_address(local_id) {
+        for path in self.packets.paths.at_address(local_id) {
             others
                 .iter()
                 .any(|&address| self.move_to(path, address).is_ok());
@@ -200,8 +182,8 @@ impl Connection {
 
     /// An address is back from which paths moved that have not arrived elsewhere.
     pub(super) fn take_back(&mut self, address: IpAddr) {
-        for path in 0..self.paths.len() {
-            let member = &self.paths[path];
+        for path in 0..self.packets.paths.len() {
+            let member = &self.packets.paths[path];
             let former = member.reach().former().map(|former| former.local.ip());
             if !member.validated() && former == Some(address) {
                 self.return_to_former(path);
@@ -211,29 +193,29 @@ impl Connection {
 
     /// Nobody answers at the new addresses: back to those that were validated last (RFC 9000 section 9.3.2). False: there are none.
     pub(super) fn return_to_former(&mut self, path: usize) -> bool {
-        let member = &mut self.paths[path];
+        let member = &mut self.packets.paths[path];
         let Some(former) = member.reach_mut().return_to_former() else {
             return false;
         };
         let moved_itself = former.local != member.tuple().local;
         member.route_mut().change(former);
-        self.event(EventKind::PathMigrated {
+        self.packets.event(EventKind::PathMigrated {
             subflow: path,
-            address: if self.identity.client() {
+            address: if self.packets.identity.client() {
                 former.local
             } else {
                 former.remote
             },
         });
-        if moved_itself && self.identity.client() {
+        if moved_itself && self.packets.identity.client() {
             let mtu = self.mtu_of(former.local.ip());
             let local_id = self.policy.addresses().local_id(former.local.ip());
-            let member = &mut self.paths[path];
+            let member = &mut self.packets.paths[path];
             member.route_mut().set_local_id(local_id);
             member.datagram_size_mut().set_mtu(former, mtu);
-            self.forget_measurements(path);
+            self.packets.forget_measurements(path);
             // A packet that is more than a probe tells the peer.
-            self.control.push(Frame::Ping);
+            self.packets.control.push(Frame::Ping);
         }
         true
     }

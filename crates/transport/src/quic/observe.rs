@@ -1,13 +1,11 @@
 //! A trace's view of a connection, beyond the packets that it exchanges.
 
-use std::mem::discriminant;
+use polypath_wire::quic::TransportParameters;
 
-use polypath_wire::quic::{ConnectionId, Packet, TransportParameters};
-
-use super::connection::{Connection, PROTOCOL};
 use super::crypto::Level;
 use super::loss::PACKET_THRESHOLD;
-use super::note::{Discard, Note};
+use super::note::Note;
+use super::packets::Packets;
 use super::path::PERSISTENT;
 use super::rtt::{GRANULARITY, INITIAL, TIME_THRESHOLD};
 use super::window::LEAST_WINDOW;
@@ -67,7 +65,7 @@ pub enum Keys {
     Discarded,
 }
 
-impl Connection {
+impl Packets {
     /// Keeps a note of each packet that is lost or dropped from now on.
     pub fn take_notes(&mut self) {
         self.output.keep_notes();
@@ -78,39 +76,9 @@ impl Connection {
         self.output.take_notes()
     }
 
-    pub(super) fn note_loss(&mut self, level: Level, path: usize, number: u64, probe: bool) {
-        let acked = self.space(level, path).sent.largest_acked();
-        self.output.note(|| Note::Lost {
-            level,
-            path,
-            number,
-            overtaken: acked.is_some_and(|acked| acked >= number + PACKET_THRESHOLD),
-            probe,
-        });
-    }
-
-    pub(super) fn note_drop(&mut self, packet: &Packet, reason: Discard) {
-        self.output.note(|| Note::Dropped {
-            kind: discriminant(&packet.header.kind),
-            path: packet.path,
-            number: packet.header.number,
-            reason,
-        });
-    }
-
     /// What it keeps beside the bytes that its buffers bound: paths, and control frames that wait.
     pub fn kept(&self) -> (usize, usize) {
-        (self.members().len(), self.control.iter().count())
-    }
-
-    /// What the client's first packet was addressed to; the same on both sides.
-    pub fn original_destination(&self) -> ConnectionId {
-        self.identity.original_destination()
-    }
-
-    /// The application protocol that the handshake asks for.
-    pub fn protocol(&self) -> &'static [u8] {
-        PROTOCOL
+        (self.paths.len(), self.control.iter().count())
     }
 
     pub fn recovery_parameters(&self) -> RecoveryParameters {
@@ -177,20 +145,20 @@ impl Connection {
             }),
             pto_count: member.probing().timeouts(),
             congestion_window: bytes(window.cwnd),
-            bytes_in_flight: self.bytes_in_flight(path),
+            bytes_in_flight: bytes_in_flight(self, path),
             ssthresh: (window.ssthresh != INFINITE_SSTHRESH).then(|| bytes(window.ssthresh)),
             packets_in_flight: self.in_flight(path),
             pacing_rate: window.pacing_rate,
             state: (!member.window().paces()).then_some(state),
         }
     }
+}
 
-    /// UDP payload bytes in flight on a path; those of the handshake are on the first.
-    fn bytes_in_flight(&self, path: usize) -> u64 {
-        let handshake = self.handshake.spaces();
-        let first = handshake.filter(|_| path == 0).map(|space| &space.sent);
-        let spaces = first.chain([&self.paths[path].space().sent]);
-        let packets = spaces.flat_map(|sent| sent.iter().filter(|packet| packet.in_flight));
-        packets.map(|packet| u64::from(packet.size)).sum()
-    }
+/// UDP payload bytes in flight on a path; those of the handshake are on the first.
+fn bytes_in_flight(packets: &Packets, path: usize) -> u64 {
+    let handshake = packets.handshake.spaces();
+    let first = handshake.filter(|_| path == 0).map(|space| &space.sent);
+    let spaces = first.chain([&packets.paths[path].space().sent]);
+    let packets = spaces.flat_map(|sent| sent.iter().filter(|packet| packet.in_flight));
+    packets.map(|packet| u64::from(packet.size)).sum()
 }

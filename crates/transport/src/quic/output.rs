@@ -1,8 +1,10 @@
 //! The output of a connection for its owner: datagrams, events, notes.
 
-use polypath_wire::quic::Datagram;
+use std::mem::discriminant;
 
-use super::note::Note;
+use polypath_wire::quic::{Datagram, Packet};
+
+use super::note::{Discard, Note};
 use super::spares::Spares;
 use crate::{Codepoint, Event, EventKind, Nanos, Purpose, Tuple};
 
@@ -80,5 +82,14 @@ impl Output {
 
     pub fn take_notes(&mut self) -> Vec<Note> {
         self.notes.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    pub fn note_drop(&mut self, packet: &Packet, reason: Discard) {
+        self.note(|| Note::Dropped {
+            kind: discriminant(&packet.header.kind),
+            path: packet.path,
+            number: packet.header.number,
+            reason,
+        });
     }
 }

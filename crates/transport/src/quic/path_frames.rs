@@ -3,18 +3,18 @@
 use polypath_wire::quic::Frame;
 use rand::RngCore;
 
-use super::connection::Connection;
 use super::contents::Carried;
 use super::crypto::Level;
 use super::datagram_size::LEAST_DATAGRAM;
 use super::draft::Draft;
+use super::packets::Packets;
 use super::reach::Reach;
 use crate::Tuple;
 
 /// Bytes of a challenge or an answer.
 const LEN: u32 = 9;
 
-impl Connection {
+impl Packets {
     /// Challenges and answers of a path, each padded to what every path has to take (RFC 9000 sections 8.2.1 and 8.2.2).
     pub(super) fn send_path_frames(&mut self, path: usize) {
         let member = &self.paths[path];

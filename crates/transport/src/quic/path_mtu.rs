@@ -2,7 +2,8 @@
 
 use polypath_wire::quic::ConnectionId;
 
-use super::connection::{Connection, payload};
+use super::connection::Connection;
+use super::datagram_size::payload;
 use crate::{EventKind, Nanos};
 
 impl Connection {
@@ -18,12 +19,18 @@ impl Connection {
         mtu: u32,
         now: Nanos,
     ) {
-        self.now = now;
-        let Some(member) = self.paths.get_mut(path) else {
+        self.transfer.packets.now = now;
+        let Some(member) = self.transfer.packets.paths.get_mut(path) else {
             return;
         };
-        let own = self.identity.remote().current_id(member.id()) == Some(destination);
-        if !own || member.closed() || self.lifetime.over() {
+        let own = self
+            .transfer
+            .packets
+            .identity
+            .remote()
+            .current_id(member.id())
+            == Some(destination);
+        if !own || member.closed() || self.transfer.packets.lifetime.over() {
             return;
         }
         let tuple = member.tuple();
@@ -31,9 +38,11 @@ impl Connection {
             return;
         }
         let full = payload(member.datagram());
-        if full < self.paths.shown(path).mss {
-            self.paths.shown_mut(path).mss = full;
-            self.event(EventKind::PathMtu { subflow: path, mtu });
+        if full < self.transfer.packets.paths.shown(path).mss {
+            self.transfer.packets.paths.shown_mut(path).mss = full;
+            self.transfer
+                .packets
+                .event(EventKind::PathMtu { subflow: path, mtu });
         }
         self.flush();
     }

@@ -10,18 +10,106 @@ use super::connection::Connection;
 use super::control;
 use super::crypto::Level;
 use super::datagram_size::LEAST_DATAGRAM;
-use super::handshake::HandshakeError;
 use super::moving;
 use super::note::Discard;
-use super::streams::{Fault, Part};
+use super::packets::Packets;
+use super::refusal::{self, admits_ack};
+use super::transfer::Transfer;
 use crate::Codepoint;
-use crate::{CloseReason, EventKind, Tuple};
+use crate::{EventKind, Tuple};
 
 /// A packet of a datagram.
 pub(super) enum Came<P> {
     Packet(P),
     /// On this path, but of no use otherwise. It counts against the amplification limit all the same (RFC 9000 section 8.1).
     Unopened(u64),
+}
+
+impl Packets {
+    fn ack_delay(&self, level: Level) -> crate::Nanos {
+        // Handshake packets are acknowledged at once (RFC 9000 section 13.2.1).
+        if level == Level::OneRtt {
+            self.parameters.ack_delay()
+        } else {
+            0
+        }
+    }
+
+    pub(super) fn issue_ids(&mut self, path: u64, limit: u64) {
+        let multipath = self.parameters.multipath();
+        let frames = self
+            .identity
+            .local_mut()
+            .issue(path, multipath, limit, &mut self.random);
+        for frame in frames {
+            self.control.push(Frame::NewConnectionId(Box::new(frame)));
+        }
+    }
+}
+
+impl Transfer {
+    /// A control frame was lost.
+    pub(super) fn repeat_control(&mut self, frame: Frame) {
+        if self.packets.parameters.is_outdated(&frame)
+            || self.packets.paths.is_outdated_status(&frame)
+        {
+            return;
+        }
+        // What holds data back still is told again (RFC 9000 section 13.3).
+        match frame {
+            Frame::DataBlocked(limit) => self.streams.outgoing_mut().forget_blocked(None, limit),
+            Frame::StreamDataBlocked { stream, limit } => {
+                self.streams
+                    .outgoing_mut()
+                    .forget_blocked(Some(stream), limit);
+            }
+            _ => {}
+        }
+        if let Some(frame) = control::repeated(frame, self.streams.incoming()) {
+            self.packets.control.push(frame);
+        }
+    }
+
+    /// The declarations of the peer came.
+    fn take_parameters(&mut self, parameters: TransportParameters) {
+        self.packets.parameters.note_peer();
+        if !self.packets.identity.is_named_by(&parameters) {
+            let reason = "connection ids differ from those of the handshake";
+            return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, reason);
+        }
+        let multipath =
+            self.packets.parameters.offers_multipath() && parameters.initial_max_path_id.is_some();
+        if multipath && self.packets.identity.peer_has_none() {
+            // RFC 10069 section 2.1.
+            let reason = "multipath with an empty connection id";
+            return self.fail(TransportError::PROTOCOL_VIOLATION, 0, reason);
+        }
+        self.streams.begin_peer(&parameters);
+        self.packets
+            .identity
+            .remote_mut()
+            .set_first_token(parameters.stateless_reset_token);
+        for member in self.packets.paths.iter_mut() {
+            let size = member.datagram_size_mut();
+            size.limit(parameters.max_udp_payload_size);
+        }
+        self.packets.parameters.take(parameters);
+        self.packets.compare_timeouts();
+    }
+
+    /// The handshake is complete on this side.
+    fn on_established(&mut self) {
+        self.packets.lifetime.establish();
+        self.packets.event(EventKind::ConnectionEstablished);
+        if !self.packets.identity.client() {
+            self.packets.handshake.confirm();
+            self.packets.control.push(Frame::HandshakeDone);
+            self.packets.discard(Level::Handshake);
+            self.packets
+                .handshake
+                .offer_tickets(&mut self.packets.control);
+        }
+    }
 }
 
 impl Connection {
@@ -34,14 +122,14 @@ impl Connection {
         ecn: Codepoint,
         now: crate::Nanos,
     ) {
-        self.now = now;
-        if self.lifetime.over() {
-            return self.answer_after_close();
+        self.transfer.packets.now = now;
+        if self.transfer.packets.lifetime.over() {
+            return self.transfer.packets.answer_after_close();
         }
         let mut counted = false;
         for packet in &datagram.packets {
             self.on_plain(packet, &tuple, len, ecn, &mut counted);
-            if self.lifetime.over() {
+            if self.transfer.packets.lifetime.over() {
                 break;
             }
         }
@@ -59,12 +147,22 @@ impl Connection {
         counted: &mut bool,
     ) {
         let Some((path, home)) = self.path_for(packet, tuple) else {
-            return self.note_drop(packet, Discard::Unknown);
+            return self
+                .transfer
+                .packets
+                .output
+                .note_drop(packet, Discard::Unknown);
         };
         if !std::mem::replace(counted, true) && home {
-            self.paths[path].reach_mut().on_received(len);
+            self.transfer.packets.paths[path]
+                .reach_mut()
+                .on_received(len);
         }
-        self.on_packet(path, packet, tuple, len, ecn, home);
+        // Compiled for itself: most packets are of this kind.
+        if let Kind::OneRtt { .. } = packet.header.kind {
+            return self.on_packet_of(Level::OneRtt, path, packet, tuple, len, ecn, home);
+        }
+        self.on_long_packet(path, packet, tuple, len, ecn, home);
     }
 
     /// The packets of a datagram of `len` bytes, one after the other: one may bring the keys that open the next.
@@ -76,9 +174,9 @@ impl Connection {
         now: crate::Nanos,
         mut next: impl FnMut(&mut Self) -> Option<Came<P>>,
     ) {
-        self.now = now;
-        if self.lifetime.over() {
-            return self.answer_after_close();
+        self.transfer.packets.now = now;
+        if self.transfer.packets.lifetime.over() {
+            return self.transfer.packets.answer_after_close();
         }
         let mut counted = false;
         while let Some(came) = next(self) {
@@ -87,7 +185,7 @@ impl Connection {
                     self.on_plain(packet.borrow(), &tuple, len, ecn, &mut counted);
                 }
                 Came::Unopened(id) => {
-                    let mut members = self.paths.iter_mut();
+                    let mut members = self.transfer.packets.paths.iter_mut();
                     let Some(member) = members.find(|member| member.id() == id) else {
                         continue;
                     };
@@ -97,7 +195,7 @@ impl Connection {
                     continue;
                 }
             }
-            if self.lifetime.over() {
+            if self.transfer.packets.lifetime.over() {
                 break;
             }
         }
@@ -108,46 +206,17 @@ impl Connection {
     /// yet begins it (RFC 10069 section 3.1).
     #[inline(always)]
     fn path_for(&mut self, packet: &Packet, tuple: &Tuple) -> Option<(usize, bool)> {
-        let id = self.identity.path_for(packet)?;
-        if let Some(path) = self.paths.named(id) {
-            let member = &self.paths[path];
+        let id = self.transfer.packets.identity.path_for(packet)?;
+        if let Some(path) = self.transfer.packets.paths.named(id) {
+            let member = &self.transfer.packets.paths[path];
             let home = member.route().is_between(tuple);
             let route = member.route();
-            let follows = || route.may_become(tuple, self.identity.client());
-            let usable = member.takes(self.now) && (home || follows());
+            let follows = || route.may_become(tuple, self.transfer.packets.identity.client());
+            let usable = member.takes(self.transfer.packets.now) && (home || follows());
             return usable.then_some((path, home));
         }
-        self.admit_path(id, tuple)
-    }
-
-    #[cold]
-    fn admit_path(&mut self, id: u64, tuple: &Tuple) -> Option<(usize, bool)> {
-        if self.identity.client() || !self.lifetime.established() {
-            return None;
-        }
-        let ids = self.policy.addresses_mut().ids(*tuple);
-        let path = self.add_path(id, *tuple, ids).ok()?;
-        self.identity.remote_mut().put_to_use(id);
-        self.paths[path].reach_mut().ask();
-        Some((path, true))
-    }
-
-    /// `home`: the packet's addresses are those of the path.
-    #[inline(always)]
-    fn on_packet(
-        &mut self,
-        path: usize,
-        packet: &Packet,
-        tuple: &Tuple,
-        len: u32,
-        ecn: Codepoint,
-        home: bool,
-    ) {
-        // Compiled for itself: most packets are of this kind.
-        if let Kind::OneRtt { .. } = packet.header.kind {
-            return self.on_packet_of(Level::OneRtt, path, packet, tuple, len, ecn, home);
-        }
-        self.on_long_packet(path, packet, tuple, len, ecn, home);
+        self.path_management
+            .admit_path(&mut self.transfer, id, tuple)
     }
 
     /// A packet with a long header.
@@ -167,7 +236,13 @@ impl Connection {
             Kind::Retry { .. } | Kind::VersionNegotiation(_) => {
                 return self.on_unprotected(&packet.header);
             }
-            _ => return self.note_drop(packet, Discard::Unsupported),
+            _ => {
+                return self
+                    .transfer
+                    .packets
+                    .output
+                    .note_drop(packet, Discard::Unsupported);
+            }
         };
         self.on_packet_of(level, path, packet, tuple, len, ecn, home);
     }
@@ -184,28 +259,59 @@ impl Connection {
         ecn: Codepoint,
         home: bool,
     ) {
-        if !self.handshake.reads(level) {
-            return self.note_drop(packet, Discard::WithoutKeys);
+        if !self.transfer.packets.handshake.reads(level) {
+            return self
+                .transfer
+                .packets
+                .output
+                .note_drop(packet, Discard::WithoutKeys);
         }
         let number = packet.header.number;
-        if self.space(level, path).received.is_duplicate(number) {
-            return self.note_drop(packet, Discard::Duplicate);
+        if self
+            .transfer
+            .packets
+            .space(level, path)
+            .received
+            .is_duplicate(number)
+        {
+            return self
+                .transfer
+                .packets
+                .output
+                .note_drop(packet, Discard::Duplicate);
         }
         if let Kind::Initial { token } = &packet.header.kind {
             // RFC 9000 sections 14.1 and 17.2.2.
-            let short = !self.identity.client() && len < LEAST_DATAGRAM;
-            if short || self.identity.client() && !token.is_empty() {
-                return self.note_drop(packet, Discard::Invalid);
+            let short = !self.transfer.packets.identity.client() && len < LEAST_DATAGRAM;
+            if short || self.transfer.packets.identity.client() && !token.is_empty() {
+                return self
+                    .transfer
+                    .packets
+                    .output
+                    .note_drop(packet, Discard::Invalid);
             }
         }
-        if level != Level::OneRtt && !self.identity.take_source(packet.header.source) {
-            return self.note_drop(packet, Discard::Invalid);
+        if level != Level::OneRtt
+            && !self
+                .transfer
+                .packets
+                .identity
+                .take_source(packet.header.source)
+        {
+            return self
+                .transfer
+                .packets
+                .output
+                .note_drop(packet, Discard::Invalid);
         }
-        self.lifetime.restart(self.now);
-        if level == Level::Handshake && !self.identity.client() {
+        self.transfer
+            .packets
+            .lifetime
+            .restart(self.transfer.packets.now);
+        if level == Level::Handshake && !self.transfer.packets.identity.client() {
             // The client has shown that it receives at its address (RFC 9000 section 8.1, RFC 9001 section 4.9.1).
-            self.paths[0].reach_mut().validate();
-            self.discard(Level::Initial);
+            self.transfer.packets.paths[0].reach_mut().validate();
+            self.transfer.packets.discard(Level::Initial);
         }
         let mut eliciting = false;
         for frame in &packet.frames {
@@ -213,23 +319,30 @@ impl Connection {
             match frame {
                 Frame::Stream { .. } if level == Level::OneRtt => {
                     eliciting = true;
-                    self.on_stream(path, frame);
+                    self.transfer.on_stream(path, frame);
                 }
-                Frame::Ack(ack) if level == Level::OneRtt && self.may_be_acked(ack) => {
-                    self.on_application_ack(ack);
+                Frame::Ack(ack)
+                    if level == Level::OneRtt
+                        && admits_ack(
+                            ack,
+                            &self.transfer.packets.parameters,
+                            self.path_management.ids(),
+                        ) =>
+                {
+                    self.transfer.on_application_ack(ack);
                 }
                 _ => {
                     eliciting |= frame.ack_eliciting();
                     self.on_seldom_frame(level, path, packet, frame, (*tuple, len));
                 }
             }
-            if self.lifetime.over() {
+            if self.transfer.packets.lifetime.over() {
                 return;
             }
         }
         if packet.frames.is_empty() {
             // RFC 9000 section 12.4.
-            return self.fail(
+            return self.transfer.fail(
                 TransportError::PROTOCOL_VIOLATION,
                 0,
                 "a packet without frames",
@@ -238,20 +351,29 @@ impl Connection {
         if level == Level::OneRtt {
             let destination = packet.header.destination;
             if home {
-                self.paths[path].reach_mut().note_destination(destination);
+                self.transfer.packets.paths[path]
+                    .reach_mut()
+                    .note_destination(destination);
             } else {
-                let newest = self.paths[path].space().received.largest() < Some(number);
+                let newest =
+                    self.transfer.packets.paths[path].space().received.largest() < Some(number);
                 let moves = newest && !moving::probing(&packet.frames);
-                self.notice_address(path, *tuple, destination, moves, len);
+                self.transfer
+                    .notice_address(path, *tuple, destination, moves, len);
             }
         }
-        let (now, delay) = (self.now, self.ack_delay(level));
-        if level == Level::OneRtt || self.handshake.reads(level) {
-            self.space(level, path)
+        let (now, delay) = (
+            self.transfer.packets.now,
+            self.transfer.packets.ack_delay(level),
+        );
+        if level == Level::OneRtt || self.transfer.packets.handshake.reads(level) {
+            self.transfer
+                .packets
+                .space(level, path)
                 .received
                 .on_packet(number, eliciting, ecn, now, delay);
         }
-        if !self.lifetime.established() {
+        if !self.transfer.packets.lifetime.established() {
             self.progress();
         }
     }
@@ -268,302 +390,60 @@ impl Connection {
     ) {
         if !frame.allowed_in(&packet.header.kind) {
             let reason = "a frame that this kind of packet cannot have";
-            return self.fail(
+            return self.transfer.fail(
                 TransportError::PROTOCOL_VIOLATION,
                 frame.frame_type(),
                 reason,
             );
         }
-        if self.refuses(frame, &packet.header) {
-            return;
+        let ids = self.path_management.ids();
+        if let Some(fault) = refusal::fault(frame, &packet.header, &self.transfer.packets, ids) {
+            return self.transfer.fail_for(fault, frame);
         }
-        self.paths[path].traffic_mut().note_frame(frame);
+        self.transfer.packets.paths[path]
+            .traffic_mut()
+            .note_frame(frame);
         if let Frame::PathChallenge(data) = frame {
-            self.paths[path]
+            self.transfer.packets.paths[path]
                 .reach_mut()
                 .note_challenge(*data, tuple, len);
         }
-        self.on_frame(level, path, frame);
-    }
-
-    fn ack_delay(&self, level: Level) -> crate::Nanos {
-        // Handshake packets are acknowledged at once (RFC 9000 section 13.2.1).
-        if level == Level::OneRtt {
-            self.parameters.ack_delay()
-        } else {
-            0
+        if !self.path_management.on_frame(&mut self.transfer, frame) {
+            self.transfer.on_frame(level, path, frame);
         }
     }
 
     /// What the handshake has come to.
     fn progress(&mut self) {
-        if !self.parameters.peer_came()
-            && let Some(bytes) = self.handshake.session().peer_parameters()
+        if !self.transfer.packets.parameters.peer_came()
+            && let Some(bytes) = self.transfer.packets.handshake.session().peer_parameters()
         {
-            let sender = if self.identity.client() {
+            let sender = if self.transfer.packets.identity.client() {
                 Role::Server
             } else {
                 Role::Client
             };
             match TransportParameters::parse(bytes, sender) {
-                Ok(parameters) => self.take_parameters(parameters),
+                Ok(parameters) => {
+                    let most = parameters.initial_max_path_id.unwrap_or(0);
+                    self.path_management.ids_mut().begin_peer(most);
+                    self.transfer.take_parameters(parameters);
+                }
                 Err(error) => {
-                    return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, error.reason);
-                }
-            }
-        }
-        if self.handshake.complete() && !self.lifetime.established() && !self.lifetime.over() {
-            self.on_established();
-        }
-    }
-
-    fn take_parameters(&mut self, parameters: TransportParameters) {
-        self.parameters.note_peer();
-        if !self.identity.is_named_by(&parameters) {
-            let reason = "connection ids differ from those of the handshake";
-            return self.fail(TransportError::TRANSPORT_PARAMETER_ERROR, 0, reason);
-        }
-        let multipath =
-            self.parameters.offers_multipath() && parameters.initial_max_path_id.is_some();
-        if multipath && self.identity.peer_has_none() {
-            // RFC 10069 section 2.1.
-            let reason = "multipath with an empty connection id";
-            return self.fail(TransportError::PROTOCOL_VIOLATION, 0, reason);
-        }
-        self.streams.begin_peer(&parameters);
-        self.path_ids
-            .begin_peer(parameters.initial_max_path_id.unwrap_or(0));
-        self.identity
-            .remote_mut()
-            .set_first_token(parameters.stateless_reset_token);
-        for member in self.paths.iter_mut() {
-            let size = member.datagram_size_mut();
-            size.limit(parameters.max_udp_payload_size);
-        }
-        self.parameters.take(parameters);
-        self.compare_timeouts();
-    }
-
-    fn on_established(&mut self) {
-        self.lifetime.establish();
-        self.event(EventKind::ConnectionEstablished);
-        if !self.identity.client() {
-            self.handshake.confirm();
-            self.control.push(Frame::HandshakeDone);
-            self.discard(Level::Handshake);
-            self.handshake.offer_tickets(&mut self.control);
-        }
-        self.open_path(0);
-        let limit = self.parameters.peer().active_connection_id_limit;
-        let multipath = self.multipath();
-        let last = if multipath { self.path_ids.common() } else { 0 };
-        for path in 0..=last {
-            self.issue_ids(path, limit);
-        }
-    }
-
-    pub(super) fn issue_ids(&mut self, path: u64, limit: u64) {
-        let multipath = self.multipath();
-        let frames = self
-            .identity
-            .local_mut()
-            .issue(path, multipath, limit, &mut self.random);
-        for frame in frames {
-            self.control.push(Frame::NewConnectionId(Box::new(frame)));
-        }
-    }
-
-    fn on_frame(&mut self, level: Level, path: usize, frame: &Frame) {
-        match frame {
-            Frame::Padding(_) | Frame::Ping | Frame::PathChallenge(_) => {}
-            Frame::NewToken(_) => {
-                if !self.identity.client() {
-                    // RFC 9000 section 19.7.
-                    let reason = "only a server gives tokens";
-                    self.fail(
-                        TransportError::PROTOCOL_VIOLATION,
-                        frame.frame_type(),
-                        reason,
+                    return self.transfer.fail(
+                        TransportError::TRANSPORT_PARAMETER_ERROR,
+                        0,
+                        error.reason,
                     );
                 }
             }
-            Frame::Ack(ack) if level == Level::OneRtt => self.on_application_ack(ack),
-            Frame::Ack(ack) => self.on_handshake_ack(level, path, ack),
-            Frame::Crypto { offset, data } => {
-                if let Err(error) = self.handshake.on_crypto(level, *offset, data) {
-                    match error {
-                        HandshakeError::BufferExceeded => self.fail(
-                            TransportError::CRYPTO_BUFFER_EXCEEDED,
-                            frame.frame_type(),
-                            "too many bytes of the handshake out of order",
-                        ),
-                        HandshakeError::Tls(tls) => self.fail(
-                            TransportError::crypto(tls.alert()),
-                            frame.frame_type(),
-                            "TLS refuses the handshake",
-                        ),
-                    }
-                }
-            }
-            Frame::Stream { .. } => self.on_stream(path, frame),
-            Frame::ResetStream {
-                stream,
-                error,
-                final_size,
-            } => {
-                if self.admit_stream(*stream, frame, Part::Receiving) {
-                    let at = (path, self.now);
-                    if let Err(violation) = self.streams.on_reset(*stream, *error, *final_size, at)
-                    {
-                        self.fail_for(violation.fault(), frame);
-                    }
-                }
-            }
-            Frame::StopSending { stream, error } => {
-                if self.admit_stream(*stream, frame, Part::Sending)
-                    && let Some(final_size) = self.streams.outgoing_mut().reset(*stream)
-                {
-                    // RFC 9000 section 3.5.
-                    self.control.push(Frame::ResetStream {
-                        stream: *stream,
-                        error: *error,
-                        final_size,
-                    });
-                }
-            }
-            Frame::MaxData(max) => self.streams.outgoing_mut().raise_max(*max),
-            Frame::MaxStreamData { stream, max } => {
-                if self.admit_stream(*stream, frame, Part::Sending) {
-                    self.streams.outgoing_mut().raise_stream_max(*stream, *max);
-                }
-            }
-            Frame::MaxStreams { bidirectional, max } => {
-                self.streams.raise_admitted(*bidirectional, *max);
-            }
-            Frame::StreamDataBlocked { stream, .. } => {
-                self.admit_stream(*stream, frame, Part::Receiving);
-            }
-            Frame::DataBlocked(_) | Frame::StreamsBlocked { .. } => {}
-            Frame::Datagram { number, len } => {
-                if u64::from(frame.len()) > self.parameters.own().max_datagram_frame_size {
-                    // RFC 9221 section 3.
-                    let reason = "a datagram longer than was admitted";
-                    return self.fail(
-                        TransportError::PROTOCOL_VIOLATION,
-                        frame.frame_type(),
-                        reason,
-                    );
-                }
-                self.datagrams.on_arrival(*number, *len);
-            }
-            Frame::ConnectionClose {
-                error,
-                frame_type,
-                reason,
-            } => self.on_close(*error, *frame_type, reason),
-            Frame::HandshakeDone => {
-                if !self.identity.client() {
-                    let reason = "only a server confirms the handshake";
-                    return self.fail(
-                        TransportError::PROTOCOL_VIOLATION,
-                        frame.frame_type(),
-                        reason,
-                    );
-                }
-                self.handshake.confirm();
-                self.discard(Level::Handshake);
-            }
-            Frame::AckFrequency(asked) => self.on_ack_frequency(*asked),
-            Frame::ImmediateAck => self.paths.expedite_acks(path, self.now),
-            _ => self.on_path_frame(frame),
         }
-    }
-
-    #[inline(always)]
-    fn on_stream(&mut self, path: usize, frame: &Frame) {
-        let Frame::Stream {
-            stream,
-            offset,
-            len,
-            fin,
-        } = *frame
-        else {
-            return;
-        };
-        if self.admit_stream(stream, frame, Part::Receiving) {
-            let at = (path, self.now);
-            match self.streams.on_data(stream, offset, len, fin, at) {
-                Ok(()) => {
-                    self.paths[path].traffic_mut().on_received(len);
-                    if len == 0 {
-                        self.paths[path].traffic_mut().note_frame(frame);
-                    }
-                }
-                Err(violation) => self.fail_for(violation.fault(), frame),
-            }
-        }
-    }
-
-    fn fail_for(&mut self, (error, reason): Fault, frame: &Frame) {
-        self.fail(error, frame.frame_type(), reason);
-    }
-
-    fn on_close(&mut self, error: u64, frame_type: Option<u64>, reason: &[u8]) {
-        self.lifetime.on_close(error, reason);
-        let orderly = error == 0 && (frame_type.is_none() || frame_type == Some(0));
-        self.end(if orderly && self.lifetime.established() {
-            CloseReason::Finished
-        } else {
-            CloseReason::Reset
-        });
-    }
-
-    /// Whether a frame may be about this stream; the connection is closed for it otherwise.
-    #[inline(always)]
-    fn admit_stream(&mut self, stream: u64, frame: &Frame, part: Part) -> bool {
-        self.streams.has_begun(stream) || self.admit_other_stream(stream, frame, part)
-    }
-
-    /// The same for a stream of one direction, and for one that has not begun.
-    fn admit_other_stream(&mut self, stream: u64, frame: &Frame, part: Part) -> bool {
-        let admitted = self.streams.admit(stream, part, self.parameters.peer());
-        if let Err(fault) = admitted {
-            self.fail_for(fault, frame);
-        }
-        admitted.is_ok()
-    }
-
-    /// Admits as many more path ids as the peer's need suggests.
-    pub(super) fn admit_paths(&mut self, asked: u64) {
-        let abandoned = self.paths.iter().filter(|member| member.closed()).count() as u64;
-        let Some(common) = self.path_ids.raise(asked, abandoned) else {
-            return;
-        };
-        self.control
-            .push(Frame::MaxPathId(self.path_ids.admitted()));
-        let limit = self.parameters.peer().active_connection_id_limit;
-        for path in common {
-            self.issue_ids(path, limit);
-        }
-    }
-
-    /// A control frame was lost.
-    pub(super) fn repeat_control(&mut self, frame: Frame) {
-        if self.parameters.is_outdated(&frame) || self.paths.is_outdated_status(&frame) {
-            return;
-        }
-        // What holds data back still is told again (RFC 9000 section 13.3).
-        match frame {
-            Frame::DataBlocked(limit) => self.streams.outgoing_mut().forget_blocked(None, limit),
-            Frame::StreamDataBlocked { stream, limit } => {
-                self.streams
-                    .outgoing_mut()
-                    .forget_blocked(Some(stream), limit);
-            }
-            _ => {}
-        }
-        if let Some(frame) = control::repeated(frame, self.streams.incoming()) {
-            self.control.push(frame);
+        if self.transfer.packets.handshake.complete()
+            && !self.transfer.packets.lifetime.established()
+            && !self.transfer.packets.lifetime.over()
+        {
+            self.transfer.on_established();
+            self.path_management.begin(&mut self.transfer);
         }
     }
 }

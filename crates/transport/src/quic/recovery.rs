@@ -2,16 +2,19 @@
 
 use polypath_wire::quic::{Ack, Frame, TransportError};
 
-use super::connection::{Connection, payload};
 use super::contents::{Carried, Contents};
 use super::crypto::Level;
-use super::loss::Sent;
+use super::datagram_size::payload;
+use super::loss::{PACKET_THRESHOLD, Sent};
+use super::note::Note;
+use super::packets::Packets;
 use super::path::Space;
+use super::transfer::Transfer;
 use super::window::{Lost, News, Sum};
 use crate::path::CaState;
 use crate::{Codepoint, EventKind, MICROSECOND, NEVER, Nanos};
 
-impl Connection {
+impl Packets {
     /// The number space of a level; of the application level that of a path.
     ///
     /// # Panics
@@ -24,151 +27,6 @@ impl Connection {
         }
     }
 
-    /// Takes an acknowledgement of the handshake.
-    #[inline(never)]
-    pub(super) fn on_handshake_ack(&mut self, level: Level, path: usize, ack: &Ack) {
-        self.on_ack(level, path, ack);
-    }
-
-    /// Takes an acknowledgement of the application level. It may be about another path than the one that it came on.
-    #[inline(never)]
-    pub(super) fn on_application_ack(&mut self, ack: &Ack) {
-        let path = match ack.path {
-            // An ACK frame is about path 0 (RFC 10069 section 4.1).
-            None => 0,
-            Some(id) => match self.paths.named(id) {
-                Some(path) => path,
-                None => return self.refuse_ack(ack),
-            },
-        };
-        self.on_ack(Level::OneRtt, path, ack);
-    }
-
-    /// `path`: the one that it is about.
-    #[inline(always)]
-    fn on_ack(&mut self, level: Level, path: usize, ack: &Ack) {
-        if self.paths[path].closed() {
-            return;
-        }
-        let before = self.paths.shown(path).in_flight;
-        debug_assert_eq!(before, self.in_flight(path));
-        let mut acked = self.paths.take_acked();
-        let Ok(newest) = self.space(level, path).sent.on_ack(ack, &mut acked) else {
-            return self.refuse_ack(ack);
-        };
-        if acked.is_empty() {
-            self.paths.keep_acked(acked);
-            return;
-        }
-        let member = &self.paths[path];
-        let mut sum = Sum::of(&acked, member.window(), member.datagram());
-        let last = &acked[acked.len() - 1];
-        let works = member.probing().works(last.at);
-        let delay = ack
-            .delay
-            .saturating_mul(MICROSECOND << self.parameters.peer().ack_delay_exponent);
-        let measures = newest
-            && sum.eliciting
-            && last.at >= member.reach().since()
-            && !last.carried.off_path()
-            && !(level == Level::OneRtt
-                && self.handshake.confirmed()
-                && member.is_told_again(delay, self.parameters.peer_delay()));
-        if measures {
-            let latest = self.now - last.at;
-            // RFC 9002 section 5.3.
-            let delay = match level {
-                Level::OneRtt if self.handshake.confirmed() => {
-                    delay.min(self.parameters.peer_delay())
-                }
-                Level::OneRtt => delay,
-                _ => 0,
-            };
-            let member = &mut self.paths[path];
-            member.sample(self.now, latest, delay);
-            self.compare_timeouts();
-        }
-        if let Some(reported) = ack.ecn {
-            let (marked, reduced) = self.on_ecn(level, path, newest, reported, &acked);
-            sum.marked = marked;
-            if reduced {
-                sum.growing = 0;
-            }
-        } else if sum.ecn && newest {
-            // The path, or the peer, does not tell (RFC 9000 section 13.4.2.1).
-            self.paths[path].give_up_ecn();
-        }
-        let (member, mut shown) = self.paths.pair_mut(path);
-        member.publish(&mut shown);
-        let window = member.window_mut();
-        let paces = window.paces();
-        window.measure_acked(&acked, before, level == Level::OneRtt);
-        for packet in &mut acked {
-            let carried = &mut packet.carried;
-            if let Some((position, end)) = carried.first_data() {
-                self.on_data_delivered(path, position, end);
-            }
-            if let Some((about, largest)) = carried.first_ack() {
-                self.on_ack_delivered(level, about, largest);
-            }
-            if let Some(others) = carried.take_others() {
-                self.on_others_delivered(level, path, packet.number, *others);
-            }
-        }
-        while let Some(packet) = acked.pop() {
-            // What it carried was taken out.
-            std::mem::forget(packet);
-        }
-        self.paths.keep_acked(acked);
-        self.streams.outgoing_mut().forget_finished();
-        let member = &mut self.paths[path];
-        let forgive =
-            !self.identity.client() || self.handshake.confirmed() || level != Level::Initial;
-        if forgive {
-            // A client keeps its backoff until the server has validated its address (RFC 9002 section 6.2.1).
-            member.probing_mut().forgive();
-        }
-        if works && self.paths.shown(path).potentially_failed {
-            self.take_back_into_use(path);
-        }
-        let lost = self.detect_losses(level, path);
-        if lost.reduced {
-            // All that this acknowledges had left by then (RFC 9002 appendices A.7 and B.5).
-            sum.growing = 0;
-        }
-        self.paths.keep_asking(path);
-        self.paths.shown_mut(path).in_flight = self.in_flight(path);
-        if paces || sum.delivered > 0 {
-            let news = News {
-                now: self.now,
-                sum,
-                measured: measures,
-                before,
-                lost,
-            };
-            let (member, mut shown) = self.paths.pair_mut(path);
-            member.tell_congestion(&mut shown, &news);
-        }
-        let (member, mut shown) = self.paths.pair_mut(path);
-        member.window_mut().set_rate(&mut shown);
-    }
-
-    /// Something arrived that was sent after its path was given up.
-    #[cold]
-    fn take_back_into_use(&mut self, path: usize) {
-        self.paths.shown_mut(path).potentially_failed = false;
-        self.paths.choose_senders(&self.config);
-        self.event(EventKind::Recovered(path));
-        self.judge_all_silences();
-    }
-
-    /// RFC 9000 section 13.1.
-    fn refuse_ack(&mut self, ack: &Ack) {
-        let reason = "an acknowledgement of a packet that was never sent";
-        let frame_type = Frame::Ack(Box::new(ack.clone())).frame_type();
-        self.fail(TransportError::PROTOCOL_VIOLATION, frame_type, reason);
-    }
-
     /// Packets in flight on a path; those of the handshake are on the first.
     pub(super) fn in_flight(&self, path: usize) -> u32 {
         let own = self.paths[path].space().sent.in_flight();
@@ -176,43 +34,6 @@ impl Connection {
             return own;
         }
         own + self.handshake.in_flight()
-    }
-
-    #[inline(never)]
-    fn on_others_delivered(
-        &mut self,
-        level: Level,
-        path: usize,
-        number: u64,
-        others: Vec<Carried>,
-    ) {
-        for carried in others {
-            match carried {
-                Carried::Data { position, end } => self.on_data_delivered(path, position, end),
-                Carried::Crypto { offset, end } => self.handshake.on_acked(level, offset, end),
-                Carried::Ack {
-                    path: about,
-                    largest,
-                } => self.on_ack_delivered(level, about, largest),
-                Carried::Probe => {
-                    if let Some(mtu) = self.paths[path].datagram_size_mut().on_acknowledged(number)
-                    {
-                        self.on_path_mtu(path, mtu);
-                    }
-                }
-                Carried::Control(Frame::AckFrequency(asked)) => {
-                    // The peer has what it was asked for.
-                    self.assume_peer_delay(asked.max_delay * MICROSECOND);
-                }
-                Carried::Control(_) | Carried::OffPath => {}
-            }
-        }
-    }
-
-    #[inline]
-    fn on_data_delivered(&mut self, path: usize, position: u64, end: u64) {
-        let bytes = self.streams.outgoing_mut().on_acked(position, end);
-        self.paths.shown_mut(path).acked += bytes;
     }
 
     #[inline]
@@ -227,71 +48,6 @@ impl Connection {
     fn on_path_mtu(&mut self, path: usize, mtu: u32) {
         self.paths.shown_mut(path).mss = payload(self.paths[path].datagram());
         self.event(EventKind::PathMtu { subflow: path, mtu });
-    }
-
-    /// Finds what is lost by now, and reduces the window once for what was sent since its last reduction.
-    #[inline]
-    fn detect_losses(&mut self, level: Level, path: usize) -> Lost {
-        if self.space(level, path).sent.in_order() {
-            return Lost::default();
-        }
-        self.detect_overtaken(level, path)
-    }
-
-    fn detect_overtaken(&mut self, level: Level, path: usize) -> Lost {
-        let now = self.now;
-        let rtt = self.paths[path].rtt().clone();
-        let mut lost = Vec::new();
-        self.space(level, path)
-            .sent
-            .detect_lost(now, &rtt, &mut lost);
-        if lost.is_empty() {
-            return Lost::default();
-        }
-        self.on_lost(level, path, lost)
-    }
-
-    fn on_lost(&mut self, level: Level, path: usize, lost: Vec<Sent<Contents>>) -> Lost {
-        let delay = self.parameters.peer_delay();
-        let persistent = self.paths[path].is_persistent(&lost, delay);
-        let (mut found, mut newest) = (Lost::default(), None);
-        for packet in lost {
-            let number = packet.number;
-            let (probe, elsewhere) = (packet.carried.is_probe(), packet.carried.off_path());
-            self.note_loss(level, path, number, probe);
-            if probe {
-                // The loss of a probe says nothing of congestion (RFC 9000 section 14.4).
-                self.paths[path].datagram_size_mut().on_lost(number);
-            } else if packet.in_flight && !elsewhere {
-                found.packets += 1;
-                if level == Level::OneRtt {
-                    self.paths[path].window_mut().measure_lost(number);
-                }
-                newest = newest.max(Some(packet.at));
-            }
-            self.requeue(level, path, packet.carried);
-        }
-        if let Some(at) = newest {
-            found.persistent = persistent;
-            found.reduced = self.on_congestion(path, at, CaState::Recovery) || persistent;
-            if persistent {
-                let (member, mut shown) = self.paths.pair_mut(path);
-                member.on_persistent_congestion(&mut shown);
-            }
-        }
-        found
-    }
-
-    /// What a lost packet carried goes again.
-    fn requeue(&mut self, level: Level, path: usize, carried: Contents) {
-        carried.for_each(|carried| match carried {
-            Carried::Data { position, end } => {
-                self.streams.outgoing_mut().on_lost(position, end, path)
-            }
-            Carried::Crypto { offset, end } => self.handshake.on_lost(level, offset, end),
-            Carried::Control(frame) => self.repeat_control(frame),
-            Carried::Ack { .. } | Carried::Probe | Carried::OffPath => {}
-        });
     }
 
     /// A packet that was sent at `at` met congestion, which leads to `state`. Whether the window is reduced for it.
@@ -345,15 +101,6 @@ impl Connection {
         }
     }
 
-    /// A path carries nothing any more: what was in flight goes on others.
-    pub(super) fn give_up_flight(&mut self, path: usize) {
-        let packets: Vec<_> = self.paths[path].space_mut().sent.drain().collect();
-        for packet in packets {
-            self.requeue(Level::OneRtt, path, packet.carried);
-        }
-        self.paths.shown_mut(path).in_flight = self.in_flight(path);
-    }
-
     /// When a path's losses are looked for, or a probe is due: RFC 9002 appendix A.8, for each path (RFC 10069 section 3.3).
     #[inline]
     pub(super) fn recovery_deadline(&self, path: usize) -> Nanos {
@@ -403,40 +150,312 @@ impl Connection {
         }
         due
     }
+}
+
+impl Transfer {
+    /// Takes an acknowledgement of the handshake.
+    #[inline(never)]
+    pub(super) fn on_handshake_ack(&mut self, level: Level, path: usize, ack: &Ack) {
+        self.on_ack(level, path, ack);
+    }
+
+    /// Takes an acknowledgement of the application level. It may be about another path than the one that it came on.
+    #[inline(never)]
+    pub(super) fn on_application_ack(&mut self, ack: &Ack) {
+        let path = match ack.path {
+            // An ACK frame is about path 0 (RFC 10069 section 4.1).
+            None => 0,
+            Some(id) => match self.packets.paths.named(id) {
+                Some(path) => path,
+                None => return self.refuse_ack(ack),
+            },
+        };
+        self.on_ack(Level::OneRtt, path, ack);
+    }
+
+    /// `path`: the one that it is about.
+    #[inline(always)]
+    fn on_ack(&mut self, level: Level, path: usize, ack: &Ack) {
+        if self.packets.paths[path].closed() {
+            return;
+        }
+        let before = self.packets.paths.shown(path).in_flight;
+        debug_assert_eq!(before, self.packets.in_flight(path));
+        let mut acked = self.packets.paths.take_acked();
+        let Ok(newest) = self.packets.space(level, path).sent.on_ack(ack, &mut acked) else {
+            return self.refuse_ack(ack);
+        };
+        if acked.is_empty() {
+            self.packets.paths.keep_acked(acked);
+            return;
+        }
+        let member = &self.packets.paths[path];
+        let mut sum = Sum::of(&acked, member.window(), member.datagram());
+        let last = &acked[acked.len() - 1];
+        let works = member.probing().works(last.at);
+        let delay = ack
+            .delay
+            .saturating_mul(MICROSECOND << self.packets.parameters.peer().ack_delay_exponent);
+        let measures = newest
+            && sum.eliciting
+            && last.at >= member.reach().since()
+            && !last.carried.off_path()
+            && !(level == Level::OneRtt
+                && self.packets.handshake.confirmed()
+                && member.is_told_again(delay, self.packets.parameters.peer_delay()));
+        if measures {
+            let latest = self.packets.now - last.at;
+            // RFC 9002 section 5.3.
+            let delay = match level {
+                Level::OneRtt if self.packets.handshake.confirmed() => {
+                    delay.min(self.packets.parameters.peer_delay())
+                }
+                Level::OneRtt => delay,
+                _ => 0,
+            };
+            let member = &mut self.packets.paths[path];
+            member.sample(self.packets.now, latest, delay);
+            self.packets.compare_timeouts();
+        }
+        if let Some(reported) = ack.ecn {
+            let (marked, reduced) = self.packets.on_ecn(level, path, newest, reported, &acked);
+            sum.marked = marked;
+            if reduced {
+                sum.growing = 0;
+            }
+        } else if sum.ecn && newest {
+            // The path, or the peer, does not tell (RFC 9000 section 13.4.2.1).
+            self.packets.paths[path].give_up_ecn();
+        }
+        let (member, mut shown) = self.packets.paths.pair_mut(path);
+        member.publish(&mut shown);
+        let window = member.window_mut();
+        let paces = window.paces();
+        window.measure_acked(&acked, before, level == Level::OneRtt);
+        for packet in &mut acked {
+            let carried = &mut packet.carried;
+            if let Some((position, end)) = carried.first_data() {
+                self.on_data_delivered(path, position, end);
+            }
+            if let Some((about, largest)) = carried.first_ack() {
+                self.packets.on_ack_delivered(level, about, largest);
+            }
+            if let Some(others) = carried.take_others() {
+                self.on_others_delivered(level, path, packet.number, *others);
+            }
+        }
+        while let Some(packet) = acked.pop() {
+            // What it carried was taken out.
+            std::mem::forget(packet);
+        }
+        self.packets.paths.keep_acked(acked);
+        self.streams.outgoing_mut().forget_finished();
+        let member = &mut self.packets.paths[path];
+        let forgive = !self.packets.identity.client()
+            || self.packets.handshake.confirmed()
+            || level != Level::Initial;
+        if forgive {
+            // A client keeps its backoff until the server has validated its address (RFC 9002 section 6.2.1).
+            member.probing_mut().forgive();
+        }
+        if works && self.packets.paths.shown(path).potentially_failed {
+            self.take_back_into_use(path);
+        }
+        let lost = self.detect_losses(level, path);
+        if lost.reduced {
+            // All that this acknowledges had left by then (RFC 9002 appendices A.7 and B.5).
+            sum.growing = 0;
+        }
+        self.packets.paths.keep_asking(path);
+        self.packets.paths.shown_mut(path).in_flight = self.packets.in_flight(path);
+        if paces || sum.delivered > 0 {
+            let news = News {
+                now: self.packets.now,
+                sum,
+                measured: measures,
+                before,
+                lost,
+            };
+            let (member, mut shown) = self.packets.paths.pair_mut(path);
+            member.tell_congestion(&mut shown, &news);
+        }
+        let (member, mut shown) = self.packets.paths.pair_mut(path);
+        member.window_mut().set_rate(&mut shown);
+    }
+
+    /// Something arrived that was sent after its path was given up.
+    #[cold]
+    fn take_back_into_use(&mut self, path: usize) {
+        self.packets.paths.shown_mut(path).potentially_failed = false;
+        self.packets.paths.choose_senders(&self.packets.config);
+        self.packets.event(EventKind::Recovered(path));
+        self.judge_all_silences();
+    }
+
+    /// RFC 9000 section 13.1.
+    fn refuse_ack(&mut self, ack: &Ack) {
+        let reason = "an acknowledgement of a packet that was never sent";
+        let frame_type = Frame::Ack(Box::new(ack.clone())).frame_type();
+        self.fail(TransportError::PROTOCOL_VIOLATION, frame_type, reason);
+    }
+
+    #[inline(never)]
+    fn on_others_delivered(
+        &mut self,
+        level: Level,
+        path: usize,
+        number: u64,
+        others: Vec<Carried>,
+    ) {
+        for carried in others {
+            match carried {
+                Carried::Data { position, end } => self.on_data_delivered(path, position, end),
+                Carried::Crypto { offset, end } => {
+                    self.packets.handshake.on_acked(level, offset, end)
+                }
+                Carried::Ack {
+                    path: about,
+                    largest,
+                } => self.packets.on_ack_delivered(level, about, largest),
+                Carried::Probe => {
+                    if let Some(mtu) = self.packets.paths[path]
+                        .datagram_size_mut()
+                        .on_acknowledged(number)
+                    {
+                        self.packets.on_path_mtu(path, mtu);
+                    }
+                }
+                Carried::Control(Frame::AckFrequency(asked)) => {
+                    // The peer has what it was asked for.
+                    self.packets
+                        .assume_peer_delay(asked.max_delay * MICROSECOND);
+                }
+                Carried::Control(_) | Carried::OffPath => {}
+            }
+        }
+    }
+
+    #[inline]
+    fn on_data_delivered(&mut self, path: usize, position: u64, end: u64) {
+        let bytes = self.streams.outgoing_mut().on_acked(position, end);
+        self.packets.paths.shown_mut(path).acked += bytes;
+    }
+
+    /// Finds what is lost by now, and reduces the window once for what was sent since its last reduction.
+    #[inline]
+    fn detect_losses(&mut self, level: Level, path: usize) -> Lost {
+        if self.packets.space(level, path).sent.in_order() {
+            return Lost::default();
+        }
+        self.detect_overtaken(level, path)
+    }
+
+    fn detect_overtaken(&mut self, level: Level, path: usize) -> Lost {
+        let now = self.packets.now;
+        let rtt = self.packets.paths[path].rtt().clone();
+        let mut lost = Vec::new();
+        self.packets
+            .space(level, path)
+            .sent
+            .detect_lost(now, &rtt, &mut lost);
+        if lost.is_empty() {
+            return Lost::default();
+        }
+        self.on_lost(level, path, lost)
+    }
+
+    fn on_lost(&mut self, level: Level, path: usize, lost: Vec<Sent<Contents>>) -> Lost {
+        let delay = self.packets.parameters.peer_delay();
+        let persistent = self.packets.paths[path].is_persistent(&lost, delay);
+        let (mut found, mut newest) = (Lost::default(), None);
+        for packet in lost {
+            let number = packet.number;
+            let (probe, elsewhere) = (packet.carried.is_probe(), packet.carried.off_path());
+            let acked = self.packets.space(level, path).sent.largest_acked();
+            self.packets.output.note(|| Note::Lost {
+                level,
+                path,
+                number,
+                overtaken: acked.is_some_and(|acked| acked >= number + PACKET_THRESHOLD),
+                probe,
+            });
+            if probe {
+                // The loss of a probe says nothing of congestion (RFC 9000 section 14.4).
+                self.packets.paths[path].datagram_size_mut().on_lost(number);
+            } else if packet.in_flight && !elsewhere {
+                found.packets += 1;
+                if level == Level::OneRtt {
+                    self.packets.paths[path].window_mut().measure_lost(number);
+                }
+                newest = newest.max(Some(packet.at));
+            }
+            self.requeue(level, path, packet.carried);
+        }
+        if let Some(at) = newest {
+            found.persistent = persistent;
+            found.reduced = self.packets.on_congestion(path, at, CaState::Recovery) || persistent;
+            if persistent {
+                let (member, mut shown) = self.packets.paths.pair_mut(path);
+                member.on_persistent_congestion(&mut shown);
+            }
+        }
+        found
+    }
+
+    /// What a lost packet carried goes again.
+    fn requeue(&mut self, level: Level, path: usize, carried: Contents) {
+        carried.for_each(|carried| match carried {
+            Carried::Data { position, end } => {
+                self.streams.outgoing_mut().on_lost(position, end, path)
+            }
+            Carried::Crypto { offset, end } => self.packets.handshake.on_lost(level, offset, end),
+            Carried::Control(frame) => self.repeat_control(frame),
+            Carried::Ack { .. } | Carried::Probe | Carried::OffPath => {}
+        });
+    }
+
+    /// A path carries nothing any more: what was in flight goes on others.
+    pub(super) fn give_up_flight(&mut self, path: usize) {
+        let packets: Vec<_> = self.packets.paths[path].space_mut().sent.drain().collect();
+        for packet in packets {
+            self.requeue(Level::OneRtt, path, packet.carried);
+        }
+        self.packets.paths.shown_mut(path).in_flight = self.packets.in_flight(path);
+    }
 
     /// A path's timer fired: losses by time first, a probe otherwise (RFC 9002 appendix A.9).
     pub(super) fn on_recovery_timer(&mut self, path: usize) {
         let mut found = false;
         for level in [Level::Initial, Level::Handshake, Level::OneRtt] {
-            if level != Level::OneRtt && (path != 0 || !self.handshake.writes(level)) {
+            if level != Level::OneRtt && (path != 0 || !self.packets.handshake.writes(level)) {
                 continue;
             }
-            if self.space(level, path).sent.loss_deadline() <= self.now {
+            if self.packets.space(level, path).sent.loss_deadline() <= self.packets.now {
                 let lost = self.detect_losses(level, path);
-                self.paths[path].window_mut().on_lost(lost.packets);
+                self.packets.paths[path].window_mut().on_lost(lost.packets);
                 found = true;
             }
         }
-        self.paths.shown_mut(path).in_flight = self.in_flight(path);
+        self.packets.paths.shown_mut(path).in_flight = self.packets.in_flight(path);
         if found {
-            self.paths.keep_asking(path);
+            self.packets.paths.keep_asking(path);
             return;
         }
-        let Some((at, level)) = self.probe_deadline(path) else {
+        let Some((at, level)) = self.packets.probe_deadline(path) else {
             return;
         };
-        if at > self.now {
+        if at > self.packets.now {
             return;
         }
-        let backoff = self.paths[path].probing_mut().on_timeout();
-        self.event(EventKind::Timeout {
+        let backoff = self.packets.paths[path].probing_mut().on_timeout();
+        self.packets.event(EventKind::Timeout {
             subflow: path,
             backoff,
         });
-        self.handshake.wait_from(self.now);
+        self.packets.handshake.wait_from(self.packets.now);
         match level {
             Level::OneRtt => {
-                let member = &mut self.paths[path];
+                let member = &mut self.packets.paths[path];
                 member.probing_mut().ask(2);
                 if !member.validated() {
                     member.reach_mut().ask();
@@ -444,40 +463,45 @@ impl Connection {
                 self.judge_silence(path);
             }
             _ => {
-                self.handshake.send_probe(level);
-                self.paths[0].probing_mut().ask_once();
+                self.packets.handshake.send_probe(level);
+                self.packets.paths[0].probing_mut().ask_once();
             }
         }
     }
 
     /// Another path works from now on: those that fell silent while none did leave what they carry to it.
     pub(super) fn judge_all_silences(&mut self) {
-        for path in 0..self.paths.len() {
+        for path in 0..self.packets.paths.len() {
             self.judge_silence(path);
         }
     }
 
     /// A path that stays silent leaves what it carries to others, if there are any.
     fn judge_silence(&mut self, path: usize) {
-        let others = self.paths.has_substitute(path, &self.config);
-        if !self.paths[path].probing().is_silent()
+        let others = self
+            .packets
+            .paths
+            .has_substitute(path, &self.packets.config);
+        if !self.packets.paths[path].probing().is_silent()
             || !others
-            || self.paths.shown(path).potentially_failed
+            || self.packets.paths.shown(path).potentially_failed
         {
             return;
         }
-        self.paths.shown_mut(path).potentially_failed = true;
-        self.paths[path].probing_mut().fail(self.now);
-        self.paths.keep_asking(path);
-        self.paths.choose_senders(&self.config);
-        self.event(EventKind::PotentiallyFailed(path));
-        for member in self.paths.iter_mut() {
+        self.packets.paths.shown_mut(path).potentially_failed = true;
+        self.packets.paths[path]
+            .probing_mut()
+            .fail(self.packets.now);
+        self.packets.paths.keep_asking(path);
+        self.packets.paths.choose_senders(&self.packets.config);
+        self.packets.event(EventKind::PotentiallyFailed(path));
+        for member in self.packets.paths.iter_mut() {
             // It may have carried acknowledgements of every path, which the peer knows nothing of.
             if !member.closed() {
-                member.space_mut().received.tell_again(self.now);
+                member.space_mut().received.tell_again(self.packets.now);
             }
         }
-        let in_flight = self.paths[path].space().sent.iter();
+        let in_flight = self.packets.paths[path].space().sent.iter();
         let (mut positions, mut frames) = (Vec::new(), Vec::new());
         for packet in in_flight {
             positions.extend(packet.carried.data());
@@ -493,7 +517,7 @@ impl Connection {
             self.streams.outgoing_mut().on_lost(position, end, path);
         }
         if bytes > 0 {
-            self.event(EventKind::Reinjection {
+            self.packets.event(EventKind::Reinjection {
                 subflow: path,
                 bytes,
             });

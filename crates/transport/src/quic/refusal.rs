@@ -3,8 +3,7 @@
 
 use polypath_wire::quic::{Ack, Frame, Header, TransportError};
 
-use super::connection::Connection;
-use super::identity::Identity;
+use super::packets::Packets;
 use super::parameters::Parameters;
 use super::path_ids::PathIds;
 use super::streams::Fault;
@@ -23,31 +22,20 @@ fn named_path(frame: &Frame) -> Option<u64> {
     }
 }
 
-impl Connection {
-    /// Whether nothing speaks against an acknowledgement of the application level.
-    pub(super) fn may_be_acked(&self, ack: &Ack) -> bool {
-        ack.path
-            .is_none_or(|path| self.path_ids.admits(path) && self.multipath())
-    }
-
-    /// Closes the connection if the peer may not send this frame in a packet with this header.
-    pub(super) fn refuses(&mut self, frame: &Frame, header: &Header) -> bool {
-        let (parameters, path_ids) = (&self.parameters, &self.path_ids);
-        let fault = fault(frame, header, parameters, path_ids, &self.identity);
-        if let Some((error, reason)) = fault {
-            self.fail(error, frame.frame_type(), reason);
-        }
-        fault.is_some()
-    }
+/// Whether nothing speaks against an acknowledgement of the application level.
+pub(super) fn admits_ack(ack: &Ack, parameters: &Parameters, path_ids: &PathIds) -> bool {
+    ack.path
+        .is_none_or(|path| path_ids.admits(path) && parameters.multipath())
 }
 
-fn fault(
+/// What the connection is closed with if the peer may not send this frame in a packet with this header.
+pub(super) fn fault(
     frame: &Frame,
     header: &Header,
-    parameters: &Parameters,
+    packets: &Packets,
     path_ids: &PathIds,
-    identity: &Identity,
 ) -> Option<Fault> {
+    let (parameters, identity) = (&packets.parameters, &packets.identity);
     let named = named_path(frame);
     if (named.is_some() || matches!(frame, Frame::MaxPathId(_))) && !parameters.multipath() {
         // Its type is unknown to this connection (RFC 9000 section 12.4).

@@ -4,6 +4,7 @@ use polypath_wire::quic::{ConnectionId, Header, Kind, VERSION};
 
 use super::connection::Connection;
 use super::crypto::Level;
+use super::transfer::Transfer;
 use crate::CloseReason;
 
 impl Connection {
@@ -13,42 +14,49 @@ impl Connection {
         if header.encode(0, &mut bytes).is_err() {
             return;
         }
-        match &header.kind {
-            Kind::Retry { token, .. } => self.on_retry(header.source, token, &bytes),
+        let transfer = &mut self.transfer;
+        let taken = match &header.kind {
+            Kind::Retry { token, .. } => transfer.on_retry(header.source, token, &bytes),
             Kind::VersionNegotiation(versions) => {
-                self.on_version_negotiation(header.destination, header.source, versions);
+                transfer.on_version_negotiation(header.destination, header.source, versions)
             }
-            _ => {}
+            _ => false,
+        };
+        if taken {
+            self.flush();
         }
     }
+}
 
-    /// A Retry came, whose bytes are `packet`.
-    pub(super) fn on_retry(&mut self, source: ConnectionId, token: &[u8], packet: &[u8]) {
-        if !self.identity.take_retry(source, token, packet) {
-            return;
+impl Transfer {
+    /// A Retry came, whose bytes are `packet`. Whether something is to be sent.
+    pub(super) fn on_retry(&mut self, source: ConnectionId, token: &[u8], packet: &[u8]) -> bool {
+        if !self.packets.identity.take_retry(source, token, packet) {
+            return false;
         }
         // What was sent is as good as gone, and no sign of congestion (RFC 9002 section 6.3). Numbers go on.
-        let space = self.space(Level::Initial, 0);
+        let space = self.packets.space(Level::Initial, 0);
         space.sent.drain().for_each(drop);
-        self.handshake.begin_again();
-        self.paths[0].probing_mut().forgive();
-        self.handshake.wait_from(self.now);
-        self.paths.shown_mut(0).in_flight = self.in_flight(0);
-        self.lifetime.restart(self.now);
-        self.flush();
+        self.packets.handshake.begin_again();
+        self.packets.paths[0].probing_mut().forgive();
+        self.packets.handshake.wait_from(self.packets.now);
+        self.packets.paths.shown_mut(0).in_flight = self.packets.in_flight(0);
+        self.packets.lifetime.restart(self.packets.now);
+        true
     }
 
-    /// The server speaks none of the client's versions.
+    /// The server speaks none of the client's versions. Whether that ends the connection.
     pub(super) fn on_version_negotiation(
         &mut self,
         destination: ConnectionId,
         source: ConnectionId,
         versions: &[u32],
-    ) {
-        let answers = self.identity.is_first_answer(destination, source);
-        if answers && !versions.contains(&VERSION) {
+    ) -> bool {
+        let answers = self.packets.identity.is_first_answer(destination, source);
+        let ends = answers && !versions.contains(&VERSION);
+        if ends {
             self.end(CloseReason::Aborted);
-            self.flush();
         }
+        ends
     }
 }

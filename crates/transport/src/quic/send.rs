@@ -9,62 +9,16 @@ use super::contents::Carried;
 use super::crypto::Level;
 use super::datagram_size::LEAST_DATAGRAM;
 use super::draft::Draft;
+use super::packets::Packets;
+use super::transfer::Transfer;
 use crate::scheduler::PacketKind;
 use crate::settings::ControlPath;
 use crate::{EventKind, Purpose};
 
-impl Connection {
-    /// Sends whatever may be sent now, and finds the next deadline.
-    pub(super) fn flush(&mut self) {
-        self.finish_if_done();
-        if self.lifetime.over() {
-            self.send_close();
-        } else {
-            if !self.handshake.over() {
-                self.send_handshake();
-            }
-            if self.sends_application() {
-                self.send_application();
-            }
-        }
-        self.find_deadline();
-    }
-
+impl Packets {
     /// Packets of the application level may be sent.
     pub(super) fn sends_application(&self) -> bool {
         self.lifetime.established() || self.handshake.writes(Level::OneRtt)
-    }
-
-    /// Packets of the application level.
-    #[inline(always)]
-    fn send_application(&mut self) {
-        self.manage_paths();
-        let now = self.now;
-        let (mut errands, mut acknowledges, mut open) = (false, false, false);
-        for (member, path) in self.paths.pairs_mut() {
-            member.window_mut().release(path, now);
-            errands |= member.has_errand(now);
-            acknowledges |= member.space().received.deadline() <= now;
-            open |= path.established && path.room() > 0;
-        }
-        if errands {
-            for path in 0..self.paths.len() {
-                self.send_path_frames(path);
-                self.send_probes(path);
-            }
-            self.send_mtu_probes();
-            open = self.paths.any_has_room();
-        }
-        self.push_data(open);
-        if self.parameters.peer_came() && self.streams.outgoing().at_limit() {
-            self.streams.tell_blocked(&mut self.control);
-        }
-        let mut told = !self.control.is_empty() && self.send_control();
-        told |= acknowledges && self.send_acknowledgements();
-        if told {
-            // What the scheduler placed may have ended the turn that data waited for.
-            self.flush();
-        }
     }
 
     /// Handshake packets, coalesced (RFC 9000 section 12.2).
@@ -137,87 +91,6 @@ impl Connection {
         Some(draft)
     }
 
-    /// Probe packets go beyond the window: new data, else what is in flight, else a PING (RFC 9002 section 6.2.4).
-    fn send_probes(&mut self, path: usize) {
-        while self.paths[path].probing().asks() {
-            let Some(mut draft) = self.application_draft(path) else {
-                return;
-            };
-            self.paths[path].probing_mut().on_asked();
-            // What a silent path carries is left to the others.
-            if !self.paths.shown(path).potentially_failed {
-                self.add_ack(&mut draft, path);
-                draft.add_control(&mut self.control);
-                let (outgoing, traffic) =
-                    (self.streams.outgoing_mut(), self.paths[path].traffic_mut());
-                if !draft.fill(outgoing, traffic, None) {
-                    self.repeat_oldest(&mut draft);
-                }
-            }
-            if self.parameters.asks_for_acks() && draft.room > 0 {
-                // The peer need not wait for more (draft-ietf-quic-ack-frequency-14 section 7).
-                draft.push(Frame::ImmediateAck);
-            }
-            if !draft.eliciting() && draft.room > 0 {
-                draft.push(Frame::Ping);
-            }
-            self.event(EventKind::TailLossProbe(path));
-            self.send(draft);
-        }
-    }
-
-    /// Adds the oldest data in flight on the packet's path.
-    fn repeat_oldest(&mut self, draft: &mut Draft) {
-        let sent = &self.paths[draft.path].space().sent;
-        let oldest = sent.iter().find_map(|packet| packet.carried.data().next());
-        if let Some((position, _)) = oldest {
-            let (outgoing, traffic) = (
-                self.streams.outgoing_mut(),
-                self.paths[draft.path].traffic_mut(),
-            );
-            draft.add_again(outgoing, traffic, position, Purpose::Retransmission);
-        }
-    }
-
-    /// Control frames that no data packet took: on the best path that may send, or where the scheduler wants them, which is told then.
-    fn send_control(&mut self) -> bool {
-        let mut told = false;
-        while !self.control.is_empty() {
-            let asked = self.shows_control();
-            let placed = if asked { self.place_control() } else { None };
-            let path = placed.or_else(|| self.paths.best_for_control());
-            let Some(mut draft) = path.and_then(|path| self.application_draft(path)) else {
-                break;
-            };
-            let path = draft.path;
-            self.add_ack(&mut draft, path);
-            draft.add_control(&mut self.control);
-            if !draft.eliciting() {
-                self.send_rest(draft);
-                break;
-            }
-            self.send(draft);
-            if asked {
-                self.report_placed(path);
-                told = true;
-            }
-        }
-        told
-    }
-
-    /// The scheduler is asked about packets of control frames, once it has a path to choose.
-    fn shows_control(&self) -> bool {
-        let chooses =
-            self.config.control_path == ControlPath::Scheduler && self.paths.shown(0).multipath;
-        chooses && self.paths.all_shown().iter().any(|path| path.established)
-    }
-
-    fn place_control(&mut self) -> Option<usize> {
-        let path = self.place(PacketKind::Control)?;
-        let able = self.paths.shown(path).established && !self.paths[path].closed();
-        able.then_some(path)
-    }
-
     /// Looks for the path's MTU with padded PINGs (RFC 9000 section 14.3, RFC 8899).
     fn send_mtu_probes(&mut self) {
         for path in 0..self.paths.len() {
@@ -251,5 +124,146 @@ impl Connection {
             self.paths[path].datagram_size_mut().on_sent(number, size);
             self.send(draft);
         }
+    }
+}
+
+impl Transfer {
+    /// Packets of the application level. Whether the scheduler was told of one without data.
+    #[inline(always)]
+    fn send_application(&mut self) -> bool {
+        let now = self.packets.now;
+        let (mut errands, mut acknowledges, mut open) = (false, false, false);
+        for (member, path) in self.packets.paths.pairs_mut() {
+            member.window_mut().release(path, now);
+            errands |= member.has_errand(now);
+            acknowledges |= member.space().received.deadline() <= now;
+            open |= path.established && path.room() > 0;
+        }
+        if errands {
+            for path in 0..self.packets.paths.len() {
+                self.packets.send_path_frames(path);
+                self.send_probes(path);
+            }
+            self.packets.send_mtu_probes();
+            open = self.packets.paths.any_has_room();
+        }
+        self.push_data(open);
+        if self.packets.parameters.peer_came() && self.streams.outgoing().at_limit() {
+            self.streams.tell_blocked(&mut self.packets.control);
+        }
+        let mut told = !self.packets.control.is_empty() && self.send_control();
+        told |= acknowledges && self.send_acknowledgements();
+        told
+    }
+
+    /// Probe packets go beyond the window: new data, else what is in flight, else a PING (RFC 9002 section 6.2.4).
+    fn send_probes(&mut self, path: usize) {
+        while self.packets.paths[path].probing().asks() {
+            let Some(mut draft) = self.packets.application_draft(path) else {
+                return;
+            };
+            self.packets.paths[path].probing_mut().on_asked();
+            // What a silent path carries is left to the others.
+            if !self.packets.paths.shown(path).potentially_failed {
+                self.packets.add_ack(&mut draft, path);
+                draft.add_control(&mut self.packets.control);
+                let (outgoing, traffic) = (
+                    self.streams.outgoing_mut(),
+                    self.packets.paths[path].traffic_mut(),
+                );
+                if !draft.fill(outgoing, traffic, None) {
+                    self.repeat_oldest(&mut draft);
+                }
+            }
+            if self.packets.parameters.asks_for_acks() && draft.room > 0 {
+                // The peer need not wait for more (draft-ietf-quic-ack-frequency-14 section 7).
+                draft.push(Frame::ImmediateAck);
+            }
+            if !draft.eliciting() && draft.room > 0 {
+                draft.push(Frame::Ping);
+            }
+            self.packets.event(EventKind::TailLossProbe(path));
+            self.packets.send(draft);
+        }
+    }
+
+    /// Adds the oldest data in flight on the packet's path.
+    fn repeat_oldest(&mut self, draft: &mut Draft) {
+        let sent = &self.packets.paths[draft.path].space().sent;
+        let oldest = sent.iter().find_map(|packet| packet.carried.data().next());
+        if let Some((position, _)) = oldest {
+            let (outgoing, traffic) = (
+                self.streams.outgoing_mut(),
+                self.packets.paths[draft.path].traffic_mut(),
+            );
+            draft.add_again(outgoing, traffic, position, Purpose::Retransmission);
+        }
+    }
+
+    /// Control frames that no data packet took: on the best path that may send, or where the scheduler wants them, which is told then.
+    fn send_control(&mut self) -> bool {
+        let mut told = false;
+        while !self.packets.control.is_empty() {
+            let asked = self.shows_control();
+            let placed = if asked { self.place_control() } else { None };
+            let path = placed.or_else(|| self.packets.paths.best_for_control());
+            let Some(mut draft) = path.and_then(|path| self.packets.application_draft(path)) else {
+                break;
+            };
+            let path = draft.path;
+            self.packets.add_ack(&mut draft, path);
+            draft.add_control(&mut self.packets.control);
+            if !draft.eliciting() {
+                self.packets.send_rest(draft);
+                break;
+            }
+            self.packets.send(draft);
+            if asked {
+                self.report_placed(path);
+                told = true;
+            }
+        }
+        told
+    }
+
+    /// The scheduler is asked about packets of control frames, once it has a path to choose.
+    fn shows_control(&self) -> bool {
+        let chooses = self.packets.config.control_path == ControlPath::Scheduler
+            && self.packets.paths.shown(0).multipath;
+        chooses
+            && self
+                .packets
+                .paths
+                .all_shown()
+                .iter()
+                .any(|path| path.established)
+    }
+
+    fn place_control(&mut self) -> Option<usize> {
+        let path = self.place(PacketKind::Control)?;
+        let able = self.packets.paths.shown(path).established && !self.packets.paths[path].closed();
+        able.then_some(path)
+    }
+}
+
+impl Connection {
+    /// Sends whatever may be sent now, and finds the next deadline.
+    pub(super) fn flush(&mut self) {
+        self.transfer.finish_if_done();
+        if self.transfer.packets.lifetime.over() {
+            self.transfer.packets.send_close();
+        } else {
+            if !self.transfer.packets.handshake.over() {
+                self.transfer.packets.send_handshake();
+            }
+            if self.transfer.packets.sends_application() {
+                self.path_management.manage_paths(&mut self.transfer);
+                if self.transfer.send_application() {
+                    // What the scheduler placed may have ended the turn that data waited for.
+                    self.flush();
+                }
+            }
+        }
+        self.deadline = self.transfer.find_deadline();
     }
 }

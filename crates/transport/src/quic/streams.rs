@@ -2,6 +2,7 @@
 //! to 4).
 
 use polypath_wire::quic::{Frame, TransportError, TransportParameters};
+use smallvec::SmallVec;
 
 use super::control::Control;
 use super::incoming::{Incoming, Violation};
@@ -24,7 +25,7 @@ pub(super) enum Part {
 pub(super) type Fault = (TransportError, &'static str);
 
 /// Both halves of all streams. Pairs are of bidirectional streams and of those of one direction.
-pub(super) struct Streams {
+pub struct Streams {
     client: bool,
     outgoing: Outgoing,
     incoming: Incoming,
@@ -52,7 +53,7 @@ fn kind(stream: u64) -> usize {
 
 impl Streams {
     /// `window`: bytes that may be left unread.
-    pub fn new(client: bool, window: u64) -> Self {
+    pub(super) fn new(client: bool, window: u64) -> Self {
         Self {
             client,
             outgoing: Outgoing::default(),
@@ -70,15 +71,15 @@ impl Streams {
         }
     }
 
-    pub fn outgoing(&self) -> &Outgoing {
+    pub(super) fn outgoing(&self) -> &Outgoing {
         &self.outgoing
     }
 
-    pub fn outgoing_mut(&mut self) -> &mut Outgoing {
+    pub(super) fn outgoing_mut(&mut self) -> &mut Outgoing {
         &mut self.outgoing
     }
 
-    pub fn incoming(&self) -> &Incoming {
+    pub(super) fn incoming(&self) -> &Incoming {
         &self.incoming
     }
 
@@ -87,19 +88,19 @@ impl Streams {
     }
 
     /// The peer's parameters say what it admits at first.
-    pub fn begin_peer(&mut self, peer: &TransportParameters) {
+    pub(super) fn begin_peer(&mut self, peer: &TransportParameters) {
         self.outgoing.raise_max(peer.initial_max_data);
         self.admitted = [peer.initial_max_streams_bidi, peer.initial_max_streams_uni];
     }
 
     /// The peer admits more streams of a kind (MAX_STREAMS).
-    pub fn raise_admitted(&mut self, bidirectional: bool, max: u64) {
+    pub(super) fn raise_admitted(&mut self, bidirectional: bool, max: u64) {
         let admitted = &mut self.admitted[usize::from(!bidirectional)];
         *admitted = (*admitted).max(max);
     }
 
     /// Opens a stream, if the peer admits another one.
-    pub fn open(
+    pub(super) fn open(
         &mut self,
         bidirectional: bool,
         parameters: &Parameters,
@@ -132,12 +133,16 @@ impl Streams {
     }
 
     /// The stream of the plain calls, if it is open.
-    pub fn own(&self) -> Option<u64> {
+    pub(super) fn own(&self) -> Option<u64> {
         self.own
     }
 
     /// The stream of the plain calls: the client's first, on which the server answers; a server that begins opens one of its own.
-    pub fn open_own(&mut self, parameters: &Parameters, control: &mut Control) -> Option<u64> {
+    pub(super) fn open_own(
+        &mut self,
+        parameters: &Parameters,
+        control: &mut Control,
+    ) -> Option<u64> {
         if self.own.is_none() {
             self.own = if !self.client && self.outgoing.is_open(0) {
                 Some(0)
@@ -150,7 +155,7 @@ impl Streams {
 
     /// Whether a stream of both directions has begun: most frames are about one.
     #[inline(always)]
-    pub fn has_begun(&self, stream: u64) -> bool {
+    pub(super) fn has_begun(&self, stream: u64) -> bool {
         let begun = match self.by_peer(stream) {
             true => self.accepted[0],
             false => self.opened[0],
@@ -163,7 +168,7 @@ impl Streams {
     ///
     /// # Errors
     /// What the connection is closed with.
-    pub fn admit(
+    pub(super) fn admit(
         &mut self,
         stream: u64,
         part: Part,
@@ -203,7 +208,7 @@ impl Streams {
     /// # Errors
     /// The frame breaks a rule.
     #[inline(always)]
-    pub fn on_data(
+    pub(super) fn on_data(
         &mut self,
         stream: u64,
         offset: u64,
@@ -222,7 +227,7 @@ impl Streams {
     ///
     /// # Errors
     /// As [`Streams::on_data`].
-    pub fn on_reset(
+    pub(super) fn on_reset(
         &mut self,
         stream: u64,
         error: u64,
@@ -249,22 +254,23 @@ impl Streams {
     }
 
     /// How the datagrams were sent that come next.
-    pub fn expect(&mut self, purpose: Purpose) {
+    pub(super) fn expect(&mut self, purpose: Purpose) {
         self.arriving = purpose;
     }
 
-    /// How long data that arrived waited up to `now`, and what for.
+    /// How long data that arrived waited up to `now` for what comes before it in its stream, and what for. Where several streams wait at once, that
+    /// counts once, and for the hole that is filled first.
     pub fn blocked(&self, now: Nanos) -> Vec<Blocked> {
         self.blocking.report(now)
     }
 
     /// The connection ended: nothing more is waited for.
-    pub fn end(&mut self, now: Nanos) {
+    pub(super) fn end(&mut self, now: Nanos) {
         self.blocking.end(now);
     }
 
     /// The application reads up to `bytes` of a stream, which is forgotten at its end.
-    pub fn read(&mut self, stream: u64, bytes: u64) -> u64 {
+    pub(super) fn read(&mut self, stream: u64, bytes: u64) -> u64 {
         let taken = self.incoming.read(stream, bytes);
         if self.incoming.at_end(stream) {
             self.incoming.close(stream);
@@ -277,7 +283,7 @@ impl Streams {
     }
 
     /// Tells the peer of limits that reading moved.
-    pub fn tell_limits(&mut self, control: &mut Control) {
+    pub(super) fn tell_limits(&mut self, control: &mut Control) {
         if let Some(max) = self.incoming.take_max() {
             control.push(Frame::MaxData(max));
         }
@@ -297,7 +303,7 @@ impl Streams {
     }
 
     /// Tells the peer of its limits that hold data back, once each.
-    pub fn tell_blocked(&mut self, control: &mut Control) {
+    pub(super) fn tell_blocked(&mut self, control: &mut Control) {
         let (connection, streams) = self.outgoing.take_blocked();
         if let Some(limit) = connection {
             control.push(Frame::DataBlocked(limit));
@@ -308,7 +314,7 @@ impl Streams {
     }
 
     /// Whether a stream's end was reached and everything was read.
-    pub fn was_read(&self, stream: u64) -> bool {
+    pub(super) fn was_read(&self, stream: u64) -> bool {
         let begun = if self.by_peer(stream) {
             self.accepted
         } else {
@@ -318,18 +324,39 @@ impl Streams {
     }
 
     /// The peer ended a stream, everything was read, and no other is open.
-    pub fn at_end(&self) -> bool {
+    pub(super) fn at_end(&self) -> bool {
         self.one_ended && self.incoming.is_empty()
     }
 
     /// Nothing follows on any stream, of those that the peer begins either.
-    pub fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.closed = true;
         self.outgoing.finish_all();
     }
 
     /// Both sides said everything.
-    pub fn done(&self) -> bool {
+    pub(super) fn done(&self) -> bool {
         self.closed && self.at_end() && self.outgoing.idle()
+    }
+
+    /// Bytes that wait for others before them in their stream.
+    pub fn reassembly_bytes(&self) -> u64 {
+        self.incoming.reassembly_bytes()
+    }
+
+    /// In-order bytes of all streams that wait to be read.
+    pub fn available(&self) -> u64 {
+        let readable = self.incoming.readable();
+        readable.map(|id| self.incoming.available(id)).sum()
+    }
+
+    /// The streams with something to read, or at their end.
+    pub fn readable(&self) -> SmallVec<[u64; 4]> {
+        self.incoming.readable().collect()
+    }
+
+    /// The error with which the peer gave up a stream, as long as that is readable.
+    pub fn reset_by_peer(&self, stream: u64) -> Option<u64> {
+        self.incoming.reset(stream)
     }
 }

@@ -74,20 +74,20 @@ impl Snapshot {
             established: connection.established(),
             members: members.map(|it| format!("{:?}", it.tuple())).collect(),
             queue: connection.send_queue(),
-            reassembly: connection.reassembly_bytes(),
-            kept: connection.kept(),
+            reassembly: connection.streams().reassembly_bytes(),
+            kept: connection.packets().kept(),
             window: connection.receive_window(),
         }
     }
 }
 
 fn assert_bounded(connection: &Connection) {
-    let (paths, control) = connection.kept();
+    let (paths, control) = connection.packets().kept();
     assert!(
         paths <= 8 && control <= 200,
         "{paths} paths, {control} frames"
     );
-    assert!(connection.reassembly_bytes() <= connection.buffers().1);
+    assert!(connection.streams().reassembly_bytes() <= connection.buffers().1);
 }
 
 /// Any bytes after a first byte that says a kind, with connection IDs that the attacker invented.
@@ -255,7 +255,7 @@ fn attacked(rng: &mut Choices, paths: usize, attacker: Attacker, stack: Stack) {
     let mut written = [false; 2];
     pair.run_until(10 * SECOND, |pair| {
         let server = pair.server.as_ref();
-        pair.client.confirmed() && server.is_some_and(Connection::established)
+        pair.client.packets().confirmed() && server.is_some_and(Connection::established)
     });
     let (mut rng, mut seen, mut losses) = (rng.clone(), Vec::new(), LOSSES);
     pair.meddler = Some(Box::new(move |_, link, bytes| {
@@ -281,7 +281,7 @@ fn silenced(rng: &mut Choices) {
     pair.run_until(10 * SECOND, |pair| {
         let server = pair.server.as_ref();
         let both = |it: &Connection| it.established() && it.members().len() == 2;
-        pair.client.confirmed() && both(&pair.client) && server.is_some_and(both)
+        pair.client.packets().confirmed() && both(&pair.client) && server.is_some_and(both)
     });
     pair.meddler = Some(Box::new(|_, link, bytes| match link {
         0 => vec![(0, bytes.to_vec())],

@@ -24,7 +24,7 @@ fn download(pair: &mut Pair, bytes: u64) -> Vec<Blocked> {
     pair.server_mut().write(bytes, now);
     pair.run_until(now + 20 * SECOND, |pair| pair.read[0] == bytes);
     assert_eq!(pair.read[0], bytes);
-    pair.client.blocked(pair.now)
+    pair.client.streams().blocked(pair.now)
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn what_never_comes_is_missing_until_the_connection_ends() {
     pair.run_until(now + 300 * MS, |_| false);
     let at = pair.now;
     pair.client.abort(at);
-    let found = pair.client.blocked(at + SECOND);
+    let found = pair.client.streams().blocked(at + SECOND);
     let [one] = found[..] else {
         panic!("{found:?}");
     };

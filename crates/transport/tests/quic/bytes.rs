@@ -192,7 +192,11 @@ fn sealing_at_most(packets: u64) -> Limits {
 /// The code of the error that ended each side's connection, and whether the peer gave it.
 fn causes(pair: &Pair) -> [Option<(u64, bool)>; 2] {
     let server = pair.server.as_ref().expect("established");
-    [&pair.client, server].map(|it| it.cause().map(|cause| (cause.error, cause.by_peer)))
+    [&pair.client, server].map(|it| {
+        it.lifetime()
+            .cause()
+            .map(|cause| (cause.error, cause.by_peer))
+    })
 }
 
 const AEAD_LIMIT_REACHED: u64 = TransportError::AEAD_LIMIT_REACHED.0;

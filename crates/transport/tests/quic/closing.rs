@@ -53,9 +53,9 @@ fn a_close_that_was_lost_is_repeated_when_the_peer_sends_more() {
         reason: String::new(),
     };
     let server = pair.server();
-    assert_eq!(pair.client.cause(), Some(&said(false)));
-    assert_eq!(server.cause(), Some(&said(true)));
-    assert!(pair.client.closing_until() > now && server.closing_until() == 0);
+    assert_eq!(pair.client.lifetime().cause(), Some(&said(false)));
+    assert_eq!(server.lifetime().cause(), Some(&said(true)));
+    assert!(pair.client.lifetime().closing_until() > now && server.lifetime().closing_until() == 0);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_stream_that_is_given_up_ends_with_its_error() {
     } = reset.expect("nothing holds it back");
     let client = &mut pair.client;
     client.on_datagram(reversed(*tuple), datagram, *len, Codepoint::NotEct, now);
-    assert_eq!(client.stream_reset(0), Some(5));
+    assert_eq!(client.streams().reset_by_peer(0), Some(5));
     assert_eq!((pair.read[0], client.read(u64::MAX, now)), (5_000, 0));
     assert!(client.stream_at_end(0) && client.ended().is_none());
 }

@@ -108,10 +108,10 @@ fn another_host_address_begins_with_the_initial_window() {
     let (packet, from) = non_probing(&mut pair, "10.0.0.9:7");
     let now = pair.now;
     let server = pair.server_mut();
-    assert!(server.metrics(0).pto_count > 1);
+    assert!(server.packets().metrics(0).pto_count > 1);
     server.on_datagram(from, &packet, packet.len(), Codepoint::NotEct, now);
     assert_eq!(server.members()[0].tuple(), from);
-    assert_eq!(server.metrics(0).pto_count, 0);
+    assert_eq!(server.packets().metrics(0).pto_count, 0);
     assert_eq!(
         (server.paths()[0].cwnd, server.paths()[0].srtt),
         (10, 0),
@@ -203,11 +203,11 @@ fn a_client_takes_nothing_from_another_server_address() {
     let len = transmit.len;
     pair.client
         .on_datagram(from, &transmit.datagram, len, Codepoint::NotEct, now);
-    assert_eq!(pair.client.available(), 0, "RFC 9000 section 9");
+    assert_eq!(pair.client.streams().available(), 0, "RFC 9000 section 9");
     from.remote.set_port(80);
     pair.client
         .on_datagram(from, &transmit.datagram, len, Codepoint::NotEct, now);
-    assert_eq!(pair.client.available(), 10);
+    assert_eq!(pair.client.streams().available(), 10);
 }
 
 #[test]

@@ -45,15 +45,18 @@ fn a_client_keeps_its_backoff_until_its_address_is_validated() {
         sent.find(|(_, side, ..)| *side == Side::Server).cloned()
     };
     pair.run_until(2 * SECOND, |pair| of_server(pair).is_some());
-    assert_eq!(pair.client.metrics(0).pto_count, 1);
+    assert_eq!(pair.client.packets().metrics(0).pto_count, 1);
     // Of the server's datagram only the Initial packet arrives, which acknowledges the client's.
     let (.., transmit) = of_server(&pair).expect("it answers");
     let mut datagram = transmit.datagram.clone();
     datagram.packets.truncate(1);
     let (tuple, now) = (reversed(transmit.tuple), pair.now);
     (pair.client).on_datagram(tuple, &datagram, 1200, Codepoint::NotEct, now);
-    assert!(pair.client.metrics(0).rtt.is_some(), "it is taken");
-    assert_eq!(pair.client.metrics(0).pto_count, 1);
+    assert!(
+        pair.client.packets().metrics(0).rtt.is_some(),
+        "it is taken"
+    );
+    assert_eq!(pair.client.packets().metrics(0).pto_count, 1);
 }
 
 /// RFC 9000 section 9.4, RFC 9002 section 7.6.2.
@@ -403,7 +406,7 @@ fn what_comes_much_later_is_no_duplicate() {
     pair.establish();
     pair.run_until(300 * MS, |_| false);
     let server = pair.server_mut();
-    server.take_notes();
+    server.packets_mut().take_notes();
     let mut count = 0;
     pair.fate = Box::new(move |side, _, _, _| {
         count += u32::from(side == Side::Client);
@@ -420,7 +423,7 @@ fn what_comes_much_later_is_no_duplicate() {
     pair.run_until(now + 5 * SECOND, |pair| pair.read == [1_000_000; 2]);
     assert_eq!(pair.read, [1_000_000; 2]);
     let server = pair.server_mut();
-    let notes = server.notes();
+    let notes = server.packets_mut().notes();
     let dropped = notes
         .iter()
         .filter(|note| matches!(note, Note::Dropped { .. }));
@@ -565,5 +568,5 @@ fn what_is_in_flight_on_the_former_path_takes_no_room_on_the_new_one() {
     assert!(pair.client.migrate_to(0, client_address(1), now));
     let path = &pair.client.paths()[0];
     assert_eq!((path.in_flight, path.cwnd), (10, 10), "the initial window");
-    assert_eq!(pair.client.metrics(0).packets_in_flight, 10);
+    assert_eq!(pair.client.packets().metrics(0).packets_in_flight, 10);
 }

@@ -17,6 +17,7 @@ use super::connection::Connection;
 use super::crypto::{Level, Sealer, initial_keys, open};
 use super::datagram_size::LEAST_DATAGRAM;
 use super::id;
+use super::packets::Packets;
 use super::receive::Came;
 use super::reset;
 use crate::Codepoint;
@@ -86,8 +87,11 @@ pub fn destination(datagram: &[u8]) -> Option<ConnectionId> {
 impl Protector {
     pub fn new(connection: &Connection) -> Self {
         Self {
-            initial: initial_keys(&connection.identity.initial_destination(), side(connection)),
-            initial_for: connection.identity.initial_destination(),
+            initial: initial_keys(
+                &connection.transfer.packets.identity.initial_destination(),
+                side(connection),
+            ),
+            initial_for: connection.transfer.packets.identity.initial_destination(),
             handshake: None,
             one_rtt: None,
             dropped: Dropped::default(),
@@ -105,7 +109,12 @@ impl Protector {
 
     /// Lines of a key log (as in SSLKEYLOGFILE) that the handshake gave since this was last asked; both sides give the same.
     pub fn take_secrets(&mut self, connection: &mut Connection) -> Vec<String> {
-        connection.handshake.session().take_secrets()
+        connection
+            .transfer
+            .packets
+            .handshake
+            .session()
+            .take_secrets()
     }
 
     pub fn dropped(&self) -> Dropped {
@@ -192,7 +201,13 @@ impl Protector {
                 spin: false,
             },
             version: 0,
-            destination: connection.identity.remote().current(path)?.1,
+            destination: connection
+                .transfer
+                .packets
+                .identity
+                .remote()
+                .current(path)?
+                .1,
             source: ConnectionId::default(),
             number,
             number_len: 4,
@@ -229,7 +244,11 @@ impl Protector {
                     continue;
                 };
                 let bytes = &datagram[protected.range.clone()];
-                let path = connection.identity.path_of(&protected.destination);
+                let path = connection
+                    .transfer
+                    .packets
+                    .identity
+                    .path_of(&protected.destination);
                 let opened = self.open(connection, &protected, path, bytes, now, take);
                 if connection.ended().is_some() {
                     return None;
@@ -247,7 +266,12 @@ impl Protector {
         let end = (datagram.len() >= reset::LEAST).then(|| datagram.last_chunk());
         if !opened_any
             && let Some(end) = end.flatten()
-            && connection.identity.remote().are_reset_by(end)
+            && connection
+                .transfer
+                .packets
+                .identity
+                .remote()
+                .are_reset_by(end)
         {
             connection.on_stateless_reset();
         }
@@ -270,15 +294,19 @@ impl Protector {
             Kind::Handshake => Level::Handshake,
             Kind::OneRtt { .. } => Level::OneRtt,
             Kind::Retry { ref token, .. } if path.is_some() => {
-                connection.on_retry(protected.source, token, bytes);
+                if connection.transfer.on_retry(protected.source, token, bytes) {
+                    connection.flush();
+                }
                 return None;
             }
             Kind::VersionNegotiation(ref versions) if path.is_some() => {
-                connection.on_version_negotiation(
-                    protected.destination,
-                    protected.source,
-                    versions,
-                );
+                let (destination, source) = (protected.destination, protected.source);
+                if connection
+                    .transfer
+                    .on_version_negotiation(destination, source, versions)
+                {
+                    connection.flush();
+                }
                 return None;
             }
             _ => {
@@ -290,11 +318,11 @@ impl Protector {
             self.dropped.unknown_destination += 1;
             return None;
         };
-        if !connection.handshake.reads(level) {
+        if !connection.transfer.packets.handshake.reads(level) {
             self.dropped.without_keys += 1;
             return None;
         }
-        let largest = connection.largest_received(level, path);
+        let largest = connection.transfer.packets.largest_received(level, path);
         let mut bytes = bytes.to_vec();
         let opened = match (level, &mut self.handshake, &mut self.one_rtt) {
             (Level::Initial, ..) => {
@@ -320,7 +348,7 @@ impl Protector {
                 None
             }
             Err(Refused::Close(error, reason)) => {
-                connection.fail(error, 0, reason);
+                connection.transfer.fail(error, 0, reason);
                 None
             }
         }
@@ -332,17 +360,19 @@ impl Protector {
         let limit = of_keys.unwrap_or(u64::MAX).min(self.limits.not_authentic);
         if self.dropped.not_authentic > limit {
             let reason = "more packets failed authentication than the AEAD admits";
-            connection.fail(TransportError::AEAD_LIMIT_REACHED, 0, reason);
+            connection
+                .transfer
+                .fail(TransportError::AEAD_LIMIT_REACHED, 0, reason);
         }
     }
 
     fn take_keys(&mut self, connection: &mut Connection) {
-        let initial_for = connection.identity.initial_destination();
+        let initial_for = connection.transfer.packets.identity.initial_destination();
         if self.initial_for != initial_for {
             self.initial_for = initial_for;
             self.initial = initial_keys(&self.initial_for, side(connection));
         }
-        let session = connection.handshake.session();
+        let session = connection.transfer.packets.handshake.session();
         if self.handshake.is_none() {
             self.handshake = session.take_keys(Level::Handshake);
         }
@@ -356,7 +386,7 @@ impl Protector {
 }
 
 fn side(connection: &Connection) -> Side {
-    if connection.identity.client() {
+    if connection.transfer.packets.identity.client() {
         Side::Client
     } else {
         Side::Server
@@ -380,7 +410,9 @@ fn parse(
                 frames.push(frame);
             }
             Err(error) => {
-                connection.fail(error.code, error.frame_type, error.reason);
+                connection
+                    .transfer
+                    .fail(error.code, error.frame_type, error.reason);
                 return None;
             }
         }
@@ -392,7 +424,7 @@ fn parse(
     })
 }
 
-impl Connection {
+impl Packets {
     fn largest_received(&mut self, level: Level, path: u64) -> Option<u64> {
         let path = self.paths.iter().position(|member| member.id() == path)?;
         self.space(level, path).received.largest()

@@ -97,15 +97,17 @@ impl OneRtt {
     /// is closed while the peer can still be told (RFC 9001 section 6.6).
     pub fn before_sealing(&mut self, connection: &mut Connection, path: u64, number: u64) {
         if self.sealed >= self.limit / 2
-            && !self.initiate(connection, connection.now)
+            && !self.initiate(connection, connection.transfer.packets.now)
             && self.sealed >= self.limit - RESERVE.min(self.limit / 4)
-            && !connection.lifetime.over()
+            && !connection.transfer.packets.lifetime.over()
         {
             let reason = "as many packets sealed as the keys may seal, and no new ones";
-            connection.fail(TransportError::AEAD_LIMIT_REACHED, 0, reason);
+            connection
+                .transfer
+                .fail(TransportError::AEAD_LIMIT_REACHED, 0, reason);
             connection.flush();
             // Its owner is sealing what was made before: the close is asked for after that.
-            connection.deadline = connection.now;
+            connection.deadline = connection.transfer.packets.now;
         }
         self.sealed += 1;
         self.first_sent.entry(path).or_insert(number);
@@ -113,9 +115,9 @@ impl OneRtt {
 
     /// Updates the keys, unless the handshake or the update before is not confirmed for long enough (RFC 9001 section 6.1).
     pub fn initiate(&mut self, connection: &mut Connection, now: Nanos) -> bool {
-        let wait = INTERVAL * connection.longest_probe_timeout();
+        let wait = INTERVAL * connection.transfer.packets.longest_probe_timeout();
         let ready = if self.generation == 0 {
-            connection.handshake.confirmed()
+            connection.transfer.packets.handshake.confirmed()
         } else {
             self.confirmed_at.is_some_and(|at| at + wait <= now)
         };
@@ -127,6 +129,8 @@ impl OneRtt {
 
     fn update(&mut self, connection: &mut Connection, previous_until: Option<Nanos>) {
         let following = connection
+            .transfer
+            .packets
             .handshake
             .session()
             .next_packet_keys()
@@ -150,7 +154,7 @@ impl OneRtt {
             let first = self.first_sent.get(&member.id());
             first.is_some_and(|&first| member.space().sent.largest_acked() >= Some(first))
         };
-        if self.confirmed_at.is_none() && connection.paths.iter().any(arrived) {
+        if self.confirmed_at.is_none() && connection.transfer.packets.paths.iter().any(arrived) {
             self.confirmed_at = Some(now);
         }
     }
@@ -176,7 +180,7 @@ impl OneRtt {
             *bytes = copy;
             Ok::<_, OpenError>(payload)
         };
-        let until = now + INTERVAL * connection.longest_probe_timeout();
+        let until = now + INTERVAL * connection.transfer.packets.longest_probe_timeout();
         if matches!(header.kind, Kind::OneRtt { key_phase, .. } if key_phase == self.phase()) {
             let payload = decrypt(self.remote.as_ref(), bytes, payload_at, number, nonce)?;
             self.note_received(path, number);

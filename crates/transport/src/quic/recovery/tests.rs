@@ -12,6 +12,7 @@ use crate::algorithms::Algorithms;
 use crate::congestion::{self, CongestionControl};
 use crate::host::{BlackHoles, Ports};
 use crate::path::{Member, Pacer, RateSample};
+use crate::quic::connection::Connection;
 use crate::quic::listener::{Greeting, Listener};
 use crate::quic::window::LEAST_WINDOW;
 use crate::settings::Config;
@@ -142,8 +143,11 @@ impl Lone {
             }
             client.on_time(now);
         }
-        assert!(client.handshake.confirmed() && client.in_flight(0) == 0);
-        client.paths.shown_mut(0).pacing_rate = 0;
+        assert!(
+            client.transfer.packets.handshake.confirmed()
+                && client.transfer.packets.in_flight(0) == 0
+        );
+        client.transfer.packets.paths.shown_mut(0).pacing_rate = 0;
         let mut lone = Self {
             client,
             told: Arc::default(),
@@ -156,20 +160,23 @@ impl Lone {
     fn control(&mut self, paces: bool, asks: bool) {
         let told = Arc::clone(&self.told);
         let recorder = Recorder { told, paces, asks };
-        let window = self.client.paths[0].window_mut();
+        let window = self.client.transfer.packets.paths[0].window_mut();
         window.set_congestion(Box::new(recorder));
     }
 
     /// Packets leave after so long, whose first number this gives.
     fn send(&mut self, after: Nanos, packets: u32) -> u64 {
         let client = &mut self.client;
-        let now = client.now + after;
-        let first = client.paths[0].space().sent.next();
-        *client.paths[0].window_mut().pacer() = Pacer::default();
-        client.paths.shown_mut(0).paced = false;
-        client.write(u64::from(packets * client.paths.shown(0).mss), now);
+        let now = client.transfer.packets.now + after;
+        let first = client.transfer.packets.paths[0].space().sent.next();
+        *client.transfer.packets.paths[0].window_mut().pacer() = Pacer::default();
+        client.transfer.packets.paths.shown_mut(0).paced = false;
+        client.write(
+            u64::from(packets * client.transfer.packets.paths.shown(0).mss),
+            now,
+        );
         client.transmits().clear();
-        let sent = client.paths[0].space().sent.next() - first;
+        let sent = client.transfer.packets.paths[0].space().sent.next() - first;
         assert!(sent >= u64::from(packets), "{sent}");
         first
     }
@@ -182,8 +189,8 @@ impl Lone {
     /// The same where so many packets were marked by then.
     fn hear_marked(&mut self, after: Nanos, low: u64, high: u64, marked: u64) -> Vec<Told> {
         self.told();
-        self.client.now += after;
-        self.client.on_application_ack(&Ack {
+        self.client.transfer.packets.now += after;
+        self.client.transfer.on_application_ack(&Ack {
             ranges: vec![(low, high)],
             ecn: (marked > 0).then_some([0, 0, marked]),
             ..Ack::default()
@@ -197,8 +204,8 @@ impl Lone {
 
     fn path(&self) -> (CaState, u32) {
         (
-            self.client.paths.shown(0).state,
-            self.client.paths.shown(0).cwnd,
+            self.client.transfer.packets.paths.shown(0).state,
+            self.client.transfer.packets.paths.shown(0).cwnd,
         )
     }
 }
@@ -284,7 +291,10 @@ fn a_controller_that_paces_hears_of_losses_that_a_timer_found() {
     let first = lone.send(0, 3);
     let told = lone.hear(RTT, first + 1, first + 2);
     assert_eq!(told, [Control(2, 0, 0)]);
-    let due = lone.client.paths[0].space().sent.loss_deadline();
+    let due = lone.client.transfer.packets.paths[0]
+        .space()
+        .sent
+        .loss_deadline();
     lone.client.on_time(due);
     assert_eq!(lone.told()[..2], [Threshold, State(Recovery)]);
     let repeated = first + 3;
@@ -297,9 +307,11 @@ fn a_controller_that_paces_hears_of_losses_that_a_timer_found() {
 #[test]
 fn a_lost_probe_of_the_mtu_is_no_loss() {
     let mut lone = Lone::new(true);
-    lone.client.paths[0].datagram_size_mut().limit(2_000);
+    lone.client.transfer.packets.paths[0]
+        .datagram_size_mut()
+        .limit(2_000);
     let first = lone.send(0, 10);
-    let sent = &lone.client.paths[0].space().sent;
+    let sent = &lone.client.transfer.packets.paths[0].space().sent;
     let probes = sent.iter().filter(|packet| packet.carried.is_probe());
     let probes: Vec<_> = probes.map(|packet| packet.number).collect();
     assert_eq!(probes, [first]);
@@ -318,7 +330,7 @@ fn what_leaves_after_idleness_restarts_the_controller() {
     lone.hear(RTT, first, first + 2);
     let first = lone.send(5 * SECOND, 2);
     assert_eq!(lone.told(), [Restart(5 * SECOND + RTT, true)]);
-    let last = lone.client.paths[0].space().sent.next() - 1;
+    let last = lone.client.transfer.packets.paths[0].space().sent.next() - 1;
     lone.hear(RTT, first, last);
     lone.send(MS, 1);
     assert_eq!(lone.told(), [Restart(RTT + MS, false)]);
@@ -359,7 +371,7 @@ fn dctcp_knows_how_many_were_marked() {
     let mut lone = Lone::new(false);
     let weight = serde_json::Map::from_iter([("shift_g".to_string(), 1.into())]);
     let made = congestion::REGISTRY.make("dctcp", &weight);
-    let window = lone.client.paths[0].window_mut();
+    let window = lone.client.transfer.packets.paths[0].window_mut();
     window.set_congestion(made.expect("it is registered"));
     let first = lone.send(0, 4);
     lone.hear(RTT, first, first + 3);
@@ -412,15 +424,19 @@ fn persistent_congestion_is_a_timeout_to_the_controller() {
 #[test]
 fn the_pacer_counts_what_rates_are_of() {
     let mut lone = Lone::new(true);
-    let path = lone.client.paths.shown_mut(0);
+    let path = lone.client.transfer.packets.paths.shown_mut(0);
     path.pacing_rate = 10_000_000;
     let time = u64::from(path.mss) * SECOND / path.pacing_rate;
     let client = &mut lone.client;
-    *client.paths[0].window_mut().pacer() = Pacer::default();
-    let first = client.paths[0].space().sent.next();
-    client.write(1_000_000, client.now + SECOND);
+    *client.transfer.packets.paths[0].window_mut().pacer() = Pacer::default();
+    let first = client.transfer.packets.paths[0].space().sent.next();
+    client.write(1_000_000, client.transfer.packets.now + SECOND);
     // Pacing begins with the tenth packet; half of the time makes up for idleness.
-    let paced = client.paths[0].space().sent.next() - first - 9;
-    let wait = client.paths[0].window_mut().pacer().departure(client.now) - client.now;
+    let paced = client.transfer.packets.paths[0].space().sent.next() - first - 9;
+    let wait = client.transfer.packets.paths[0]
+        .window_mut()
+        .pacer()
+        .departure(client.transfer.packets.now)
+        - client.transfer.packets.now;
     assert_eq!(wait, paced * (time - time / 2));
 }

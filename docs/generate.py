@@ -17,8 +17,8 @@ import api
 import laboratories
 
 from polypath import _core, registry
-from polypath.results.measures import REGISTRY as MEASURES
-from polypath.results.measures import Measure
+from polypath.measures import REGISTRY as MEASURES
+from polypath.measures import Measure
 from polypath.scenario.schema import json_schema
 
 Node = Mapping[str, Any]

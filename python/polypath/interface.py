@@ -11,16 +11,18 @@ import polars as pl
 from polypath import labs
 from polypath.engines import Captures, EngineError, Options, Progress, get, require_captures
 from polypath.progress import of_run
-from polypath.results import MetricError, OutputError, Recording, folder, paired, stored
-from polypath.results.across import across as over_networks
-from polypath.results.along import along as along_properties
+from polypath.results import MetricError, OutputError, Recording, folder, stored
+from polypath.results.axes import SEED
 from polypath.results.errors import UnknownName
-from polypath.results.points import MEASURES, SEED, measures_of, short
 from polypath.results.recording import Written
 from polypath.results.stored import StoredSweep
 from polypath.running import Kept, named, of_plan
 from polypath.running import run as run_into
 from polypath.scenario import Plan, Scenario, ScenarioError
+from polypath.statistics import paired
+from polypath.statistics.across import across as over_networks
+from polypath.statistics.along import along as along_properties
+from polypath.statistics.points import MEASURES, measures_of, short
 from polypath.sweeps import Progress as PointProgress
 from polypath.sweeps import Result, Sweep, points
 from polypath.sweeps import run as run_sweeps

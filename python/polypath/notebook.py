@@ -18,10 +18,11 @@ from polypath.plots import Look
 from polypath.report import Labelled, Page, build
 from polypath.report import html as page_html
 from polypath.results import MetricError, Recording, metrics
-from polypath.results.points import MEASURES, SEED
+from polypath.results.axes import SEED
 from polypath.results.report_page import Report
 from polypath.scenario import Plan, Scenario
 from polypath.scenario.picture import describe_topology
+from polypath.statistics.points import MEASURES
 from polypath.sweeps import Result, Sweep
 
 #: Rows that are shown of a table.

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from polypath.results import Recording, measures, metrics
+from polypath import measures
+from polypath.results import Recording, metrics
 
 from .conftest import Polypath
 

@@ -13,9 +13,9 @@ from polypath import labs, registry
 from polypath.cli import fidelity_labs
 from polypath.fidelity import lab_causes, lab_starts, varied
 from polypath.formats import plan as plans
-from polypath.results.measures import REGISTRY as MEASURES
-from polypath.results.models import REGISTRY as MODELS
-from polypath.results.shapes import REGISTRY as SHAPES
+from polypath.labs.models import REGISTRY as MODELS
+from polypath.labs.shapes import REGISTRY as SHAPES
+from polypath.measures import REGISTRY as MEASURES
 from polypath.scenario import Scenario, ScenarioError, describe_topology
 from polypath.sweeps import Point, points
 

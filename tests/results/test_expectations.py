@@ -5,9 +5,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from polypath.labs.expectations import Row, bound, evaluate
+from polypath.measures import REGISTRY
 from polypath.results import Recording, schema
-from polypath.results.expectations import Row, bound, evaluate
-from polypath.results.measures import REGISTRY
 from polypath.results.metrics import MetricError
 
 

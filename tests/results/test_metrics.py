@@ -4,8 +4,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from polypath.measures import REGISTRY
 from polypath.results import Recording, metrics
-from polypath.results.measures import REGISTRY
 from polypath.results.metrics import MetricError, connection
 
 SECOND = 1_000_000_000

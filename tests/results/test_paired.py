@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from polypath.results import points
-from polypath.results.paired import compare, holm, judged, least_p, over_pairs, pairs_needed
-from polypath.results.points import Axis
+from polypath.results.axes import Axis
+from polypath.statistics import points
+from polypath.statistics.paired import compare, holm, judged, least_p, over_pairs, pairs_needed
 
 from ..slow import slow
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from polypath.results import Recording, summary
-from polypath.results.points import Axis, rows, table
+from polypath.measures.summary import summary
+from polypath.results import Recording
+from polypath.results.axes import Axis
+from polypath.statistics.points import rows, table
 
 
 @pytest.fixture

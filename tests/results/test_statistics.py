@@ -4,9 +4,10 @@ import math
 
 import pytest
 
-from polypath.results import points, statistics
-from polypath.results.points import Axis
-from polypath.results.statistics import BOOTSTRAP_FROM, estimate
+from polypath.results.axes import Axis
+from polypath.statistics import estimate as statistics
+from polypath.statistics import points
+from polypath.statistics.estimate import BOOTSTRAP_FROM, estimate
 
 
 def test_few_values_take_students_t() -> None:

@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 import polypath
+from polypath import measures
+from polypath.measures.summary import to_json
 from polypath.notebook import of_recording
-from polypath.results import Recording, comparison, measures, metrics, notes, points
-from polypath.results.summary import to_json
+from polypath.results import Recording, metrics, notes
+from polypath.statistics import comparison, points
 
 SCENARIO = """
 duration = "4 s"

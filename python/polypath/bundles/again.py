@@ -16,14 +16,15 @@ from polypath.bundles import layout, tables
 from polypath.bundles.errors import BundleError
 from polypath.bundles.results import Result, Run, read
 from polypath.engines import EngineError, Options
-from polypath.results import MetricError, OutputError, Recording, account, folder, points, reading, summary
+from polypath.measures.summary import summary, to_json
+from polypath.results import MetricError, OutputError, Recording, account, folder, reading
 from polypath.results import layout as places
 from polypath.results.files import write_table
 from polypath.results.recording import AsWritten, write_scenario
-from polypath.results.statistics import over_seeds
-from polypath.results.summary import to_json
 from polypath.scenario import Plan, Scenario, ScenarioError, files
 from polypath.scenario.carried import code
+from polypath.statistics import points
+from polypath.statistics.estimate import over_seeds
 from polypath.sweeps.point import Failure
 
 #: What is compared of each run, in order.

@@ -21,8 +21,9 @@ from polypath.cli.paired import measure as measured
 from polypath.engines import get
 from polypath.engines.linux import kernel
 from polypath.engines.linux.kernel import named
-from polypath.results import points, summary
+from polypath.measures.summary import summary
 from polypath.scenario import Scenario
+from polypath.statistics import points
 from polypath.units import nearest
 
 _NAME: Final = "bisect"

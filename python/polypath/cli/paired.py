@@ -15,11 +15,13 @@ from polypath.cli import jobs, output, sweeps
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import InputError
 from polypath.cli.numbers import ONE_VALUE, agreement, estimated, percent, rounded
-from polypath.results import across, along, folder, layout, paired
+from polypath.results import folder, layout
+from polypath.results.axes import SEED
 from polypath.results.files import write_table
-from polypath.results.points import MEASURES, SEED, measures_of, short
 from polypath.scenario.vary import SEEDS, Axis
 from polypath.scenario.vary import shown as shown_number
+from polypath.statistics import across, along, paired
+from polypath.statistics.points import MEASURES, measures_of, short
 from polypath.sweeps import Result
 from polypath.units import nearest
 

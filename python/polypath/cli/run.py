@@ -17,9 +17,9 @@ from polypath.cli.console import out as console
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import Application, AsIperf3, AsJson, Axes, Cluster, Jobs, OutFolder, Runs, Seed, Settings
 from polypath.engines import Engine, EngineError, Options
-from polypath.results import Recording, account, folder, stored, summary
+from polypath.measures.summary import summary, to_json
+from polypath.results import Recording, account, folder, stored
 from polypath.results.folder import Folder
-from polypath.results.summary import to_json
 
 Todo = jobs.Job | of_plan.PlanJob
 """A run or a sweep of a scenario, or the run of a plan."""

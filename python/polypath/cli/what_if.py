@@ -13,9 +13,9 @@ from polypath.cli import complete, jobs, progress
 from polypath.cli.console import out, table
 from polypath.cli.errors import DONE, InputError
 from polypath.cli.options import Jobs, Runs, Settings
-from polypath.results import points
-from polypath.results.paired import pairs_needed
 from polypath.results.phrases import counted
+from polypath.statistics import points
+from polypath.statistics.paired import pairs_needed
 from polypath.what_if.candidates import subject
 from polypath.what_if.intervals import Interval, intervals
 from polypath.what_if.ranked import GOALS, Ranking, Row, Trials, rank, require_support, usual_goal

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from polypath.grading.rubric import Criterion, Rubric
 from polypath.grading.work import Found, Seen
-from polypath.results.expectations import bounds
-from polypath.results.measures import REGISTRY
+from polypath.labs.expectations import bounds
+from polypath.measures import REGISTRY
 from polypath.scenario.vary import SEED
 
 #: Points are told to so many digits after the point.

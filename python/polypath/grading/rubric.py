@@ -11,8 +11,8 @@ from pydantic import ConfigDict, Field, model_validator
 
 from polypath.grading.fixed import Fixed
 from polypath.labs.claims import problems
+from polypath.measures import REGISTRY
 from polypath.registry import Kind
-from polypath.results.measures import REGISTRY
 from polypath.scenario import Scenario, ScenarioError, document
 from polypath.scenario.base import Model
 from polypath.scenario.document import Document

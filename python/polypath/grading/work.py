@@ -13,9 +13,9 @@ from polypath import engines
 from polypath.engines import EngineError, Options
 from polypath.errors import PolypathError
 from polypath.grading.rubric import Criterion, Rubric
+from polypath.measures import REGISTRY
 from polypath.registry import RegistryError
 from polypath.results import MetricError, Recording
-from polypath.results.measures import REGISTRY
 from polypath.scenario import Scenario, ScenarioError
 from polypath.scenario.script import parameters
 from polypath.sweeps import points

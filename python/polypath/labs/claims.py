@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from polypath.results.measures import REGISTRY
+from polypath.measures import REGISTRY
 from polypath.scenario import Scenario
 from polypath.scenario.errors import Problem, unknown_at
 from polypath.scenario.positions import Path

@@ -22,7 +22,8 @@ from polypath.plots.base import drawing, put_legend
 from polypath.plots.requests import label_decades
 from polypath.plots.style import Look, colour, rounded, style
 from polypath.results import MetricError
-from polypath.results.points import MEASURES, SEED, Axis
+from polypath.results.axes import SEED, Axis
+from polypath.statistics.points import MEASURES
 
 #: Greatest over least value from which an axis is logarithmic.
 _LOGARITHMIC = 20

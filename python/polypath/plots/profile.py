@@ -13,8 +13,10 @@ from polypath.plots.base import drawing, put_legend
 from polypath.plots.curve import Swept
 from polypath.plots.files import Picture
 from polypath.plots.style import Look, colour, style
-from polypath.results import MetricError, across
-from polypath.results.points import MEASURES, SEED
+from polypath.results import MetricError
+from polypath.results.axes import SEED
+from polypath.statistics import across
+from polypath.statistics.points import MEASURES
 
 _ALL = 1.0
 #: Factors that an axis names, as many as leave room: the next is a fifth more at least.

@@ -17,7 +17,8 @@ from polypath.plots.files import write
 from polypath.plots.grid import MOST_PANELS, Places, draw_grid, drawn_axes
 from polypath.plots.profile import draw_profiles
 from polypath.plots.style import Look, style
-from polypath.results.points import MEASURES, Axis, short
+from polypath.results.axes import Axis
+from polypath.statistics.points import MEASURES, short
 
 GRID: Final = "grid-goodput"
 DELAYS: Final = "cdf-delay"

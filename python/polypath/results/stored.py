@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 
 from polypath.results import folder, layout, reading, swept
+from polypath.results.axes import Axis
 from polypath.results.files import OutputError
-from polypath.results.points import Axis
 from polypath.results.recording import Recording
 from polypath.results.swept import SweptRun
 

@@ -16,9 +16,10 @@ from typing import Any
 
 import polars as pl
 
-from polypath.results.points import MEASURES, SEED, Axis
-from polypath.results.statistics import over_seeds
+from polypath.results.axes import SEED, Axis
 from polypath.scenario.seeds import Seeds, Width
+from polypath.statistics.estimate import over_seeds
+from polypath.statistics.points import MEASURES
 
 #: The labels of a place, without its seed, in the order of the axes.
 Place = tuple[str, ...]

@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from polypath.results.axes import Axis
 from polypath.results.names import of_place
-from polypath.results.points import COLUMNS, MEASURES, Axis
-from polypath.results.statistics import COLUMNS as STATISTICS
 from polypath.scenario import Plan, Scenario, ScenarioError
 from polypath.scenario.settings import overrides
 from polypath.scenario.vary import SEED, Value, seed_value
 from polypath.scenario.vary import Axis as Varied
+from polypath.statistics.estimate import COLUMNS as STATISTICS
+from polypath.statistics.points import COLUMNS, MEASURES
 from polypath.units import nearest
 
 #: Longest name of a point's folder.

@@ -13,10 +13,12 @@ from typing import Any
 from polypath import engines
 from polypath.engines import Captures, EngineError, Options
 from polypath.engines.base import no_progress
-from polypath.results import MetricError, OutputError, Recording, folder, layout, points, summary
+from polypath.measures.summary import summary
+from polypath.results import MetricError, OutputError, Recording, folder, layout
 from polypath.results.folder import Folder
 from polypath.results.recording import Written
 from polypath.scenario import Plan
+from polypath.statistics import points
 
 #: Puts a recording and its scenario into a folder, with the captures that were staged there.
 Save = Callable[[Recording, Written | None, Folder, Path], None]

@@ -18,13 +18,13 @@ from polypath import engines
 from polypath.engines import Captures, EngineError
 from polypath.progress import of_points
 from polypath.results import folder, swept
-from polypath.results import points as tables
+from polypath.results.axes import SEED, Axis
 from polypath.results.folder import Folder
-from polypath.results.points import SEED, Axis
-from polypath.results.statistics import over_seeds
 from polypath.results.swept import SweptRun
 from polypath.scenario import Plan, Scenario
 from polypath.scenario.seeds import Seeds
+from polypath.statistics import points as tables
+from polypath.statistics.estimate import over_seeds
 from polypath.sweeps import adaptive, executor, grid, store
 from polypath.sweeps.executor import WorkerLost
 from polypath.sweeps.grid import Point
@@ -57,9 +57,9 @@ class Result:
 
     name: str
     axes: Sequence[Axis]
-    #: A row for each connection of each point that has a result (`polypath.results.points`).
+    #: A row for each connection of each point that has a result (`polypath.statistics.points`).
     points: pl.DataFrame
-    #: The same over seeds (`polypath.results.statistics`).
+    #: The same over seeds (`polypath.statistics.estimate`).
     statistics: pl.DataFrame
     #: The points without a result, and why.
     failures: Sequence[tuple[Point, str]]

@@ -27,12 +27,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import polars as pl
 
 from polypath.results import paths
+from polypath.results.axes import Axis
+from polypath.results.metrics import FEWEST
 from polypath.results.routing import Routing, address_of
 
 
@@ -57,35 +59,6 @@ class Measure:
     def has_enough(self, row: Mapping[str, Any]) -> bool:
         """Whether a row of `points` has enough of what the figure is of."""
         return self.needs is None or (row[self.needs[0]] or 0) >= self.needs[1]
-
-
-@dataclass(frozen=True)
-class Axis:
-    """What a sweep varied: its labels in order, and what they are as numbers in a unit (none: plain numbers)."""
-
-    name: str
-    labels: tuple[str, ...]
-    numbers: tuple[float, ...] | None = None
-    unit: str = ""
-    #: What each label stands for, where the labels do not tell: of an axis that was drawn.
-    settings: tuple[Mapping[str, Any], ...] | None = None
-    #: Of those settings that are numbers: the unit, and the number of each label.
-    properties: Mapping[str, tuple[str, Sequence[float]]] = field(default_factory=dict)
-
-    @property
-    def numeric(self) -> str | None:
-        """The name of the column of numbers; None where the labels are none, or are written like them."""
-        if self.numbers is None or self.name == SEED:
-            return None
-        return f"{self.name}_{self.unit}" if self.unit else f"{self.name}_number"
-
-
-#: The axis over which statistics are taken.
-SEED: Final = "seed"
-
-
-FEWEST: Final[Mapping[str, int]] = {"p50": 1, "p95": 20, "p99": 100}
-"""How many requests or flows a percentile needs: with fewer, it lies between the two longest."""
 
 
 def _of_requests(title: str, heading: str, percentile: str) -> Measure:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Protocol
 
-from polypath.results import models, shapes
-from polypath.results.benefit import benefit
-from polypath.results.measures import REGISTRY, Figure
+from polypath.labs import models, shapes
+from polypath.measures import REGISTRY, Figure
+from polypath.results.axes import SEED
 from polypath.results.metrics import MetricError
-from polypath.results.points import SEED
 from polypath.results.recording import Recording
+from polypath.statistics.benefit import benefit
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
-from polypath.results.points import MEASURES, SEED, Axis, Measure, supported
+from polypath.results.axes import SEED, Axis
+from polypath.statistics.points import MEASURES, Measure, supported
 
 CONFIDENCE: Final = 0.95
 #: From this many values on the bootstrap is used.

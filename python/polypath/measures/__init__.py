@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from polypath.measures.summary import summary as summary
 from polypath.results import completions, control, costs, metrics, pages, tunnels, video
 from polypath.results import exposure as exposing
 from polypath.results.recording import Recording

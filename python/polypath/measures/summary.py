@@ -224,6 +224,11 @@ def _costs(recording: Recording) -> dict[str, Any]:
     return {"costs": {**totals, "links": links}}
 
 
+def text(recording: Recording) -> str:
+    """The content of summary.json."""
+    return to_json(summary(recording))
+
+
 def to_json(data: dict[str, Any]) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 

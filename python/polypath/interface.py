@@ -10,11 +10,13 @@ import polars as pl
 
 from polypath import labs
 from polypath.engines import Captures, EngineError, Options, Progress, get, require_captures
+from polypath.measures import MEASURES, short
 from polypath.progress import of_run
 from polypath.results import MetricError, OutputError, Recording, folder, stored
 from polypath.results.axes import SEED
 from polypath.results.errors import UnknownName
 from polypath.results.recording import Written
+from polypath.results.settled import settled
 from polypath.results.stored import StoredSweep
 from polypath.running import Kept, named, of_plan
 from polypath.running import run as run_into
@@ -22,7 +24,7 @@ from polypath.scenario import Plan, Scenario, ScenarioError
 from polypath.statistics import paired
 from polypath.statistics.across import across as over_networks
 from polypath.statistics.along import along as along_properties
-from polypath.statistics.points import MEASURES, measures_of, short
+from polypath.statistics.points import measures_of
 from polypath.sweeps import Progress as PointProgress
 from polypath.sweeps import Result, Sweep, points
 from polypath.sweeps import run as run_sweeps
@@ -266,7 +268,7 @@ def _chosen(
 
 
 def _measure(name: str) -> str:
-    known = {short(each): each for each in MEASURES}
+    name, known = settled(name), {short(each): each for each in MEASURES}
     if name in MEASURES:
         return name
     if name not in known:

@@ -62,6 +62,7 @@ def test_a_row_of_the_table(recording: Recording) -> None:
         ("cost", {}, IP_BYTES * 1e-6),
         ("cost", {"link": "path0"}, IP_BYTES * 1e-6),
         ("over_cap", {}, (IP_BYTES - 1_000_000) / 1e6),
+        ("priced", {}, IP_BYTES / 1e6),
         ("dear_share", {"link": "path0"}, 1.0),
     ],
 )

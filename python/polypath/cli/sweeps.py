@@ -19,12 +19,12 @@ from polypath.cli.errors import BAD_INPUT, DONE
 from polypath.cli.figures import Drawing
 from polypath.cli.numbers import ONE_VALUE, agreement, estimated, rounded
 from polypath.engines import Captures, EngineError
+from polypath.measures import MEASURES
 from polypath.results import Recording, folder, layout
 from polypath.results.axes import SEED, Axis
 from polypath.results.folder import Folder
 from polypath.results.recording import Written
 from polypath.results.stored import StoredSweep
-from polypath.statistics.points import MEASURES
 from polypath.sweeps import Result, Sweep
 from polypath.sweeps import run as run_sweeps
 from polypath.sweeps.grid import short_names

@@ -13,6 +13,7 @@ from polypath.measures import REGISTRY, Figure
 from polypath.results.axes import SEED
 from polypath.results.metrics import MetricError
 from polypath.results.recording import Recording
+from polypath.results.settled import settled
 from polypath.statistics.benefit import benefit
 
 
@@ -224,7 +225,7 @@ def _modelled(name: str, recording: Recording, parameters: Mapping[str, Any], ow
 
 
 def _measured(name: str, recording: Recording, parameters: Mapping[str, Any]) -> float:
-    measure = REGISTRY.get(name)
+    measure = REGISTRY.get(settled(name))
     if measure is None:
         raise MetricError(f"unknown measure '{name}'{_near(name, REGISTRY)}")
     figure: Figure = measure(recording, parameters)

@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.cbook import boxplot_stats
 from matplotlib.figure import Figure
 
+from polypath.measures import MEASURES
 from polypath.plots.curve import Swept, slant
 from polypath.plots.files import Picture
 from polypath.plots.requests import label_decades
@@ -24,7 +25,6 @@ from polypath.plots.style import Look, colour, rounded, style
 from polypath.results.axes import SEED, Axis
 from polypath.results.names import told_apart
 from polypath.statistics import benefit
-from polypath.statistics.points import MEASURES
 
 #: Labels of an axis that has a box for each; over one that has more, values are put together.
 MOST_BOXES: Final = 8
@@ -97,7 +97,7 @@ def draw_measure(sweeps: Sequence[Swept], measure: str, look: Look | None = None
         return None
     heads = [panel.title for panel in next(iter(grid.values()))]
     shown, sides = list(grid.values())[:_MOST_ROWS], _sides(list(grid))[:_MOST_ROWS]
-    about = f"{MEASURES[measure].title} ({MEASURES[measure].unit})"
+    about = f"{MEASURES[measure].title} ({MEASURES[measure].unit.data})"
     figure = _draw(sweeps, shown, heads, sides, look or Look(), about, one_scale=True)
     if len(grid) > len(shown):
         figure.text(0.01, 0.0, f"{len(shown)} of {len(grid)} rows", fontsize="small")

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from polypath.measures import MEASURES
 from polypath.plots.base import drawing, put_legend
 from polypath.plots.curve import Swept
 from polypath.plots.files import Picture
@@ -16,7 +17,6 @@ from polypath.plots.style import Look, colour, style
 from polypath.results import MetricError
 from polypath.results.axes import SEED
 from polypath.statistics import across
-from polypath.statistics.points import MEASURES
 
 _ALL = 1.0
 #: Factors that an axis names, as many as leave room: the next is a fifth more at least.

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from polypath.labs.expectations import Row
+from polypath.measures import MEASURES
 from polypath.measures.summary import summary
 from polypath.report import columns, listing, network, series
 from polypath.results import Recording, account, causes, metrics, notes, other_tables, reasons, uplinks
@@ -15,7 +16,6 @@ from polypath.results.changes import changes
 from polypath.results.metrics import Connection, Subflow
 from polypath.results.names import told_apart
 from polypath.results.palette import PALETTE
-from polypath.statistics.points import MEASURES
 
 FORMAT: Final = 1
 #: Connections of a run that have charts, and events that are listed.

@@ -24,12 +24,12 @@ from typing import Any, Final
 
 import polars as pl
 
+from polypath.measures import MEASURES
 from polypath.results.axes import SEED, Axis
 from polypath.results.errors import UnknownName
 from polypath.results.metrics import MetricError
 from polypath.statistics import paired
 from polypath.statistics.estimate import bootstrap_interval
-from polypath.statistics.points import MEASURES
 
 #: Fewer networks have no interval.
 _FEWEST: Final = 3

@@ -24,6 +24,7 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
+from polypath.measures import MEASURES
 from polypath.results.axes import SEED, Axis
 from polypath.results.metrics import MetricError
 from polypath.statistics.estimate import (
@@ -35,7 +36,6 @@ from polypath.statistics.estimate import (
     student_half_width,
     varying,
 )
-from polypath.statistics.points import MEASURES
 
 #: A corrected p-value below this shows a difference.
 LEVEL: Final = 0.05
@@ -311,7 +311,7 @@ def over_pairs(
                         **dict(zip(others, key, strict=False)),
                         "connection": key[-1],
                         "measure": measure,
-                        "unit": MEASURES[measure].unit,
+                        "unit": MEASURES[measure].unit.data,
                         by: label,
                         "base": base,
                     }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from polypath.measures import MEASURES
 from polypath.results.metrics import FEWEST
 from polypath.scenario import Plan, Scenario, ScenarioError
 from polypath.statistics import points
@@ -196,7 +197,7 @@ def is_better(goal: Goal, found: Comparison) -> bool:
 
 
 def _rows(goal: Goal, figures: Mapping[Candidate, Sequence[float | None]]) -> tuple[Row, ...]:
-    beyond = points.MEASURES[goal.measure].beyond
+    beyond = MEASURES[goal.measure].beyond
     base = figures[AS_IT_IS]
     varies = len({tuple(each) for each in figures.values()}) > 1
     others = [each for each in figures if each is not AS_IT_IS]

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from polypath.measures.measure import PART, Figure, Measure
-from polypath.results import exposure
 from polypath.results.metrics import Connection
 from polypath.results.recording import Recording
 
+if TYPE_CHECKING:
+    from polypath.results import exposure
+
 
 def _most_exposed(recording: Recording, of: Connection) -> exposure.Exposure | None:
+    # with numpy, which the table of a run does without
+    from polypath.results.exposure import exposure
+
     found = [
         each
-        for each in exposure.exposure(recording)
+        for each in exposure(recording)
         if each.tap.kind == "path" and (each.stream.connection, each.stream.side) == (of.id, of.sender)
     ]
     return max(found, key=lambda each: each.share, default=None)

@@ -141,8 +141,8 @@ class Measure:
     def __call__(self, recording: Recording, parameters: Mapping[str, Any]) -> Figure:
         """The figure of a claim, in the unit that people read.
 
-        Of several subflows it is the sum, if that says something. Raises MetricError for parameters that the measure
-        does not take.
+        The figure of several subflows is the sum of theirs, if that says something. Raises MetricError for parameters
+        that the measure does not take.
         """
         try:
             inspect.Signature([*self.parameters.values()]).bind(**parameters)

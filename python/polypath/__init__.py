@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from polypath.errors import PolypathError
     from polypath.interface import across, along, compare, from_pcap, load, run, sweep
     from polypath.measures.summary import summary
+    from polypath.recorded import Record
     from polypath.results import MetricError, OutputError, Recording
     from polypath.scenario import Plan, Scenario, ScenarioError
     from polypath.stepping import Run
@@ -43,6 +44,7 @@ _PARTS = {
     "OutputError": "results",
     "Plan": "scenario",
     "PolypathError": "errors",
+    "Record": "recorded",
     "Recording": "results",
     "Run": "stepping",
     "Scenario": "scenario",
@@ -89,6 +91,7 @@ __all__ = [
     "OutputError",
     "Plan",
     "PolypathError",
+    "Record",
     "Recording",
     "Run",
     "Scenario",

@@ -25,6 +25,7 @@ from polypath.scenario.vary import shown as shown_number
 from polypath.statistics import across, along, paired
 from polypath.statistics.points import measures_of
 from polypath.sweeps import Result
+from polypath.sweeps.point import UNASKED
 from polypath.units import nearest
 
 #: How many seeds there are where neither command nor scenario says.
@@ -67,7 +68,7 @@ def run(
         if len(axis.labels) < 2:
             raise InputError(f"--by {name}: one value is nothing to compare; name several, as in --by {name}=A,B")
     code = 0
-    for one, result in sweeps.computed(todo, engine, "none", False, directory, None, parallel):
+    for one, result in sweeps.computed(todo, engine, UNASKED, directory, None, parallel):
         varied = _axis_name(result, name)
         against = base or next(axis.labels[0] for axis in result.axes if axis.name == varied)
         of = measures_of(result.points, one.points[0].plan.view["applications"], chosen)

@@ -45,7 +45,7 @@ def finished(task: Task, versions: Mapping[str, str]) -> Mapping[str, Any] | Non
     if not (same and current) or metadata.interrupted:
         return None
     listed = folder.files(task.directory, folder.RUN)
-    if listed is None or task.wanted.missing(listed, task.plan):
+    if listed is None or task.lacks(listed):
         return None
     return summary if folder.intact(task.directory, folder.RUN, listed) else None
 

@@ -89,7 +89,7 @@ def test_a_claim_and_a_column_say_the_same_of_transfers_and_requests() -> None:
 def test_a_claim_and_a_column_say_the_same_of_a_video(tmp_path: Path) -> None:
     file = tmp_path / "film.toml"
     file.write_text(FILM)
-    assert {"video_rate_mbps", "video_startup_s", "video_stalled_s"} <= _alike(polypath.run(file))
+    assert {"video_rate_mbps", "video_startup_s", "video_stalled_s", "video_switches"} <= _alike(polypath.run(file))
 
 
 def test_several_interfaces_are_one_figure(recording: Recording) -> None:

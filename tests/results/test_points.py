@@ -51,6 +51,7 @@ def test_a_row_has_the_figures_of_its_connection(recording: Recording, plan: dic
         "video_rate_mbps": None,
         "video_startup_s": None,
         "video_stalled_s": None,
+        "video_switches": None,
         "page_load_s": None,
         "first_object_s": None,
         "cost": None,

@@ -270,7 +270,7 @@ def _video(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
         return {}
     keys = dict.fromkeys(("mbps", "startup_s", "stalls", "stalled_s", "switches", "segments"))
     stalls = [{"begin_s": _seconds(each.begin_ns), "end_s": _seconds(each.end_ns)} for each in found.stalls]
-    counts = {"stalls": stalls, "switches": found.switches, "segments": found.shown}
+    counts = {"stalls": stalls, "segments": found.shown}
     return {"video": {**keys, **counts, **_figures("video", recording, of)}}
 
 

@@ -85,7 +85,9 @@ FIGURES = (
         "video",
         "changes of the video's rate",
         "how often a video went on at another rate",
-        _seen(lambda found: float(found.switches)),
+        _seen(lambda found: found.switches),
         source="docs/video.md",
+        heading="switches",
+        kept=("video", "switches"),
     ),
 )

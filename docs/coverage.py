@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from polypath.results.paired import LEVEL, compare, judged
-from polypath.results.statistics import estimate
 from polypath.scenario.seeds import LEAST_LEFT_OUT, MOST, Seeds, Width
+from polypath.statistics.estimate import estimate
+from polypath.statistics.paired import LEVEL, compare, judged
 from polypath.sweeps.adaptive import Interval, counts
 
 REPETITIONS: Final = 1000

@@ -6,7 +6,6 @@ python docs/generate.py DIRECTORY
 
 from __future__ import annotations
 
-import inspect
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -17,8 +16,9 @@ import api
 import laboratories
 
 from polypath import _core, registry
-from polypath.results.measures import REGISTRY as MEASURES
-from polypath.results.measures import Measure
+from polypath.measures import REGISTRY, Measure
+from polypath.measures.measure import Of
+from polypath.results.settled import OLD
 from polypath.scenario.schema import json_schema
 
 Node = Mapping[str, Any]
@@ -86,21 +86,53 @@ def instructions() -> str:
     return _page([_table(("work", "what", "instructions per packet-hop"), rows)])
 
 
+#: What a figure is of, as a heading, in the order of the page.
+SUBJECTS: dict[Of, str] = {
+    "run": "Of a run",
+    "connection": "Of a connection",
+    "connections": "Of several connections",
+    "requests": "Of an application's requests",
+    "flows": "Of the flows of a group",
+    "video": "Of a video",
+    "page": "Of a web page",
+    "subflow": "Of a subflow or a path",
+    "link": "Of a link",
+    "tunnel": "Of a tunnel",
+    "controller": "Of a controller",
+}
+
+
 def measures() -> str:
-    """The measures of claims."""
-    rows = [(f"`{each.name}`", each.unit, _parameters(each), each.description) for each in MEASURES.values()]
-    return _page(
-        [
-            "# Measures",
-            "The figures that claims of a lab and points of a rubric bound. A parameter in brackets may be left out.",
-            _table(("measure", "unit", "parameters", "what"), rows),
+    """All figures, by what they are of."""
+    parts = [
+        "# Measures",
+        "All figures of a run by name. Claims of a lab and points of a rubric bound them, `polypath compare --measure`"
+        " and plots choose among those with a column. The column is that of a sweep's tables and has the unit of data."
+        " The other unit is that of claims and of tables for people. A parameter in brackets may be left out.",
+    ]
+    for of, heading in SUBJECTS.items():
+        rows = [
+            (
+                f"`{each.name}`",
+                each.unit.shown,
+                f"`{each.column}`" if each.kept else "",
+                _parameters(each),
+                each.definition,
+                each.source,
+            )
+            for each in REGISTRY.values()
+            if each.of == of
         ]
-    )
+        parts += [f"## {heading}", _table(("measure", "unit", "column", "parameters", "what", "source"), rows)]
+    rows = [(f"`{name}`", f"`{now}`") for name, now in OLD.items()]
+    parts += ["## Old names", "They are still read, with a warning.", _table(("old", "present"), rows)]
+    return _page(parts)
 
 
 def _parameters(measure: Measure) -> str:
-    taken = list(inspect.signature(measure.compute).parameters.values())[1:]
-    return ", ".join(f"`{each.name}`" if each.default is each.empty else f"[`{each.name}`]" for each in taken)
+    return ", ".join(
+        f"`{each.name}`" if each.default is each.empty else f"[`{each.name}`]" for each in measure.parameters.values()
+    )
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -10,8 +10,8 @@ from statistics import median
 from typing import Final
 
 from polypath.engines import EngineError
-from polypath.results.paired import holm
 from polypath.scenario import Plan
+from polypath.statistics.paired import holm
 
 from .compared import DONE, ENGINES, Compared, plan, run
 from .shared import reduced

@@ -17,8 +17,8 @@ import polypath
 from polypath import Recording, report
 from polypath.cli import app, console
 from polypath.formats import EXPORTERS, iperf3
+from polypath.measures.summary import to_json
 from polypath.results import account, metrics
-from polypath.results.summary import to_json
 
 from .case import Case
 from .compare import same_rows, same_tables

@@ -14,7 +14,7 @@ import pytest
 from tests.slow import others_slow
 
 import polypath
-from polypath import Plan, Recording, Scenario, results
+from polypath import Plan, Recording, Scenario, measures
 from polypath.formats import iperf3
 
 from . import drawn, observing, parts, repeating, times, toml, trial, writing
@@ -204,7 +204,7 @@ def test_a_sum_that_is_wrong_is_noticed(tmp_path: Path, monkeypatch: pytest.Monk
 def test_figures_that_differ_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     of = case(tmp_path)
     of.recording  # noqa: B018, the run is whole
-    summary = results.summary
+    summary = measures.summary
     monkeypatch.setattr(
         polypath, "summary", lambda recording: {**summary(recording), "interrupted": True}, raising=False
     )

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from polypath.engines import EngineError
     from polypath.errors import PolypathError
     from polypath.interface import across, along, compare, from_pcap, load, run, sweep
-    from polypath.results import MetricError, OutputError, Recording, summary
+    from polypath.measures.summary import summary
+    from polypath.recorded import Record
+    from polypath.results import MetricError, OutputError, Recording
     from polypath.scenario import Plan, Scenario, ScenarioError
     from polypath.stepping import Run
 
@@ -42,6 +44,7 @@ _PARTS = {
     "OutputError": "results",
     "Plan": "scenario",
     "PolypathError": "errors",
+    "Record": "recorded",
     "Recording": "results",
     "Run": "stepping",
     "Scenario": "scenario",
@@ -52,7 +55,7 @@ _PARTS = {
     "from_pcap": "interface",
     "load": "interface",
     "run": "interface",
-    "summary": "results",
+    "summary": "measures",
     "sweep": "interface",
 }
 #: Parts that are used by their own name.
@@ -88,6 +91,7 @@ __all__ = [
     "OutputError",
     "Plan",
     "PolypathError",
+    "Record",
     "Recording",
     "Run",
     "Scenario",

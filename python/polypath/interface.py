@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from polypath import labs
-from polypath.engines import Captures, EngineError, Options, Progress, get, require_captures
+from polypath.engines import EngineError, Progress, get, into, require_known
+from polypath.measures import MEASURES, short
 from polypath.progress import of_run
-from polypath.results import MetricError, OutputError, Recording, folder, paired, stored
-from polypath.results.across import across as over_networks
-from polypath.results.along import along as along_properties
+from polypath.recorded import Record
+from polypath.results import MetricError, OutputError, Recording, folder, stored
+from polypath.results.axes import SEED
 from polypath.results.errors import UnknownName
-from polypath.results.points import MEASURES, SEED, measures_of, short
 from polypath.results.recording import Written
+from polypath.results.settled import settled
 from polypath.results.stored import StoredSweep
-from polypath.running import Kept, named, of_plan
+from polypath.running import named, of_plan
 from polypath.running import run as run_into
 from polypath.scenario import Plan, Scenario, ScenarioError
+from polypath.statistics import paired
+from polypath.statistics.across import across as over_networks
+from polypath.statistics.along import along as along_properties
+from polypath.statistics.points import measures_of
 from polypath.sweeps import Progress as PointProgress
 from polypath.sweeps import Result, Sweep, points
 from polypath.sweeps import run as run_sweeps
@@ -34,13 +40,12 @@ def run(
     *,
     seed: int | None = None,
     engine: str = "sim",
-    captures: Captures = "none",
+    record: Record | None = None,
     directory: Path | str | None = None,
-    qlogs: Path | str | bool | None = None,
-    segments: bool = False,
-    account: bool | None = None,
+    qlogs: Path | str | bool = False,
     out: Path | str | None = None,
     progress: Progress | None = None,
+    **recorded: Any,
 ) -> Recording:
     """Runs a scenario, given as an object, as the path of its file or as the name of a lab's run.
 
@@ -50,17 +55,19 @@ def run(
     With `out`, the folder is written that `polypath run --out` writes, captures and qlogs in it. It must be new,
     empty or an earlier result. Without `out`, `directory` takes the captures, and `qlogs` names a new or empty folder.
 
-    `seed` replaces the scenario's own. `captures` are taken at "hosts" or on "links". `segments` records a row for
-    each segment, which time-sequence figures need. `account` records why connections were not faster; by default it
-    is kept with `out`, unless there are more than a hundred connections. `progress` is called with the simulated time
-    and the latest end of the run, in ns; by default a notebook shows a bar.
+    `seed` replaces the scenario's own. `record` says what is recorded beside the tables that each run has; its fields
+    are keywords, too. `captures` are taken at "hosts" or on "links". `segments` records a row for each segment, which
+    time-sequence figures need. `account` records why connections were not faster; by default it is kept with `out`,
+    unless there are more than a hundred connections. `progress` is called with the simulated time and the latest end of
+    the run, in ns; by default a notebook shows a bar.
 
     Raises ScenarioError for a scenario that has no plan, or a plan with a seed beside it; EngineError where the engine
     cannot run it; OutputError where `out` cannot be written.
     """
-    require_captures(captures)
-    if captures != "none" and directory is None and out is None:
-        raise EngineError(f"captures of {captures} need a directory to go to")
+    wanted = replace(record or Record(), qlogs=bool(qlogs) or (record is not None and record.qlogs), **recorded)
+    require_known(wanted)
+    if wanted.captures != "none" and directory is None and out is None:
+        raise EngineError(f"captures of {wanted.captures} need a directory to go to")
     inputs: Sequence[Path] = ()
     if isinstance(target, Plan):
         if seed is not None:
@@ -73,17 +80,15 @@ def run(
     with of_run(name) as bar:
         shown = progress or bar
         if out is not None:
-            kept = Kept(captures, bool(qlogs), segments, account)
             with folder.claim(Path(out), folder.RUN, inputs) as held:
-                return run_into(name, plan, scenario, get(engine), kept, held, shown)
-        if isinstance(qlogs, bool) and qlogs:
+                return run_into(name, plan, scenario, get(engine), wanted, held, shown)
+        if wanted.qlogs and isinstance(qlogs, bool):
             raise EngineError("qlogs need a folder to go to: give out=, or the folder as qlogs=")
-        options = Options(
-            captures,
-            None if directory is None else Path(directory),
-            segments,
-            Path(qlogs) if isinstance(qlogs, str | Path) else None,
-            account=bool(account),
+        options = replace(
+            into(wanted, plan, None),
+            captures=wanted.captures,
+            directory=None if directory is None else Path(directory),
+            qlogs=None if isinstance(qlogs, bool) else Path(qlogs),
         )
         return named(get(engine).run(plan, options, shown), name, scenario)
 
@@ -264,7 +269,7 @@ def _chosen(
 
 
 def _measure(name: str) -> str:
-    known = {short(each): each for each in MEASURES}
+    name, known = settled(name), {short(each): each for each in MEASURES}
     if name in MEASURES:
         return name
     if name not in known:

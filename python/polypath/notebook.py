@@ -14,11 +14,13 @@ from typing import Final
 from matplotlib.figure import Figure
 
 from polypath import _core, plots
+from polypath.measures import MEASURES, REGISTRY, Measure
+from polypath.measures.measure import PART
 from polypath.plots import Look
 from polypath.report import Labelled, Page, build
 from polypath.report import html as page_html
 from polypath.results import MetricError, Recording, metrics
-from polypath.results.points import MEASURES, SEED
+from polypath.results.axes import SEED
 from polypath.results.report_page import Report
 from polypath.scenario import Plan, Scenario
 from polypath.scenario.picture import describe_topology
@@ -28,6 +30,8 @@ from polypath.sweeps import Result, Sweep
 _MOST_ROWS: Final = 20
 #: From here on a number is written without decimals.
 _WHOLE: Final = 1000
+#: What is shown of a subflow.
+_OF_SUBFLOWS: Final = tuple(REGISTRY[name] for name in ("subflow_goodput", "subflow_share", "resent"))
 _LOOK: Final = Look(size=(7.0, 2.6), font_size=9, titles=False)
 _CELL: Final = "text-align:left;padding:0.1em 0.8em 0.1em 0"
 
@@ -40,24 +44,27 @@ def report(recording: Recording) -> Report:
 
 def of_recording(recording: Recording) -> str:
     """Its connections and subflows, and the rate over time."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for of in metrics.connections(recording):
         goodput = metrics.goodput(recording, of)
         rate = "" if goodput is None else f"{goodput / 1e6:.4g}"
         rows.append((of.name, of.transport, rate, "", ""))
         for lane in plots.lanes(recording, of) if of.id is not None else ():
-            carried = metrics.subflow_goodput(recording, of, lane.subflow)
-            own = "" if carried is None else f"{carried / 1e6:.4g}"
-            share = "" if lane.subflow.share is None else f"{lane.subflow.share:.1%}"
-            resent = "" if lane.subflow.resent is None else f"{lane.subflow.resent:.2%}"
-            rows.append((f"\u2003{lane.label}", "", own, share, resent))
+            own = (_cell(each, each.value(recording, of, lane.subflow)) for each in _OF_SUBFLOWS)
+            rows.append((f"\u2003{lane.label}", "", *own))
     metadata = recording.metadata
     what = f"seed {metadata.seed}, engine {metadata.engine}, {metadata.end_ns / metrics.SECOND:g} s simulated"
     ended = ", interrupted" if metadata.interrupted else ""
-    table = _table(("connection", "transport", "Mbps", "share", "resent"), rows)
+    table = _table(("connection", "transport", *(each.heading for each in _OF_SUBFLOWS)), rows)
     with plots.style(_LOOK):
         figure = plots.figure(recording, "rate", _LOOK)
         return _titled(metadata.scenario, what + ended) + table + _picture(figure)
+
+
+def _cell(measure: Measure, value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.{measure.digits}%}" if measure.unit is PART else f"{value:.4g}"
 
 
 def of_result(result: Result) -> str:
@@ -68,7 +75,7 @@ def of_result(result: Result) -> str:
     for row in result.statistics.iter_rows(named=True):
         place = (*(str(row[name]) for name in axes), row["connection"])
         rows.setdefault(place, {})[row["measure"]] = _estimate(row["mean"], row["low"], row["high"])
-    titles = [f"{MEASURES[name].title} ({MEASURES[name].unit})" for name in shown]
+    titles = [f"{MEASURES[name].title} ({MEASURES[name].unit.data})" for name in shown]
     cells = [(*place, *(found.get(name, "") for name in shown)) for place, found in rows.items()]
     what = f"{result.points.height} rows, {len(result.failures)} points failed"
     with plots.style(_LOOK):

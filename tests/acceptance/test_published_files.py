@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from polypath.results import Recording, measures, metrics
+from polypath import measures
+from polypath.results import Recording, metrics
 
 from .conftest import Polypath
 
@@ -43,7 +44,7 @@ def recorded(polypath: Polypath, tmp_path_factory: pytest.TempPathFactory) -> Re
 
 
 def _goodput(recording: Recording, connection: str, from_s: float | None = None, to_s: float | None = None) -> float:
-    found = measures.goodput(recording, connection=connection, from_s=from_s, to_s=to_s)
+    found = measures.figure(recording, "goodput", connection=connection, from_s=from_s, to_s=to_s)
     assert found is not None
     return float(found)
 
@@ -82,7 +83,7 @@ def test_round_robin_makes_requests_wait_for_the_long_path(recorded: Recorded) -
 def test_a_small_window_leaves_little_of_two_paths(recorded: Recorded) -> None:
     topo, folder = "02_scheduler/http/topo", "02_scheduler/http"
     tcp, rtt, rr = (
-        measures.completion(recorded(topo, f"{folder}/{xp}"), connection="http")
+        measures.figure(recorded(topo, f"{folder}/{xp}"), "completion", connection="http")
         for xp in ("http_tcp", "http_rtt", "http_rr")
     )
     assert tcp is not None
@@ -114,7 +115,7 @@ def test_path_managers(
     recorded: Recorded, topo: str, manager: str, subflows: int, goodput: tuple[int, int] | None
 ) -> None:
     recording = recorded(f"03_path_manager/topo_{topo}", f"03_path_manager/iperf_{manager}")
-    assert measures.subflows(recording, connection="iperf") == subflows
+    assert measures.figure(recording, "subflows", connection="iperf") == subflows
     if goodput is not None:
         assert goodput[0] <= _goodput(recording, "iperf") <= goodput[1]
 
@@ -158,7 +159,7 @@ _MISSED = pytest.mark.xfail(raises=AssertionError, strict=True, reason="a known 
 def test_four_subflows_take_what_their_controller_lets_them(recorded: Recorded, name: str) -> None:
     reno, olia = _congestion(recorded, "reno_4sf"), _congestion(recorded, "olia_4sf")
     for recording in (reno, olia):
-        assert measures.subflows(recording, connection="iperf") == 8
+        assert measures.figure(recording, "subflows", connection="iperf") == 8
     link = 20.0
     span = {"tcp_1": (12, 30), "tcp_2": (22, 40)}[name]
     beside_reno, beside_olia = (_goodput(recording, name, *span) / link for recording in (reno, olia))
@@ -178,7 +179,7 @@ def test_a_file_over_one_path_of_quic_or_two(polypath: Polypath, tmp_path: Path,
     assert ran.returncode == 0, ran.stderr
     recording = Recording.load(tmp_path / "out")
     least, most = QUIC[xp]
-    completion = measures.completion(recording, connection="pquic")
+    completion = measures.figure(recording, "completion", connection="pquic")
     assert completion is not None
     assert least <= completion <= most
 

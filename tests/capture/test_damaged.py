@@ -9,7 +9,8 @@ import pytest
 from tests.capture.conftest import pcap, read
 
 from polypath.capture import CaptureError, Traced, trace
-from polypath.results import Recording, metrics, summary
+from polypath.measures.summary import summary
+from polypath.results import Recording, metrics
 
 CASES = 240
 

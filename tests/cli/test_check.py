@@ -5,7 +5,7 @@ import pytest
 
 from polypath.cli.markdown import validation_page
 from polypath.labs import catalogue
-from polypath.results.expectations import Row
+from polypath.labs.expectations import Row
 
 #: The goodput of the handmade Recording's iperf is 12 Mbps, below the bound of aggregation/tcp.
 

@@ -119,7 +119,7 @@ def test_a_sweep_is_exported_as_one_tidy_table(polypath: Polypath, file: Path, t
     assert table["flow_mean_s"].to_list() == points["flow_mean_s"].to_list()
     own = table.filter(connection="other")
     assert all(math.isclose(sum(pair), 1, abs_tol=1e-5) for pair in own.select("share[wifi]", "share[lte]").iter_rows())
-    assert "video_mbps" not in table.columns
+    assert "video_rate_mbps" not in table.columns
     assert polypath("export", "csv", out, "--out", made).code == 2
     assert polypath("export", "iperf3", out, "--out", tmp_path / "x.json").code == 2
 

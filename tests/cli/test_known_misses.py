@@ -6,7 +6,7 @@ import pytest
 
 from polypath.cli import check as command
 from polypath.labs import Lab, get
-from polypath.results.expectations import Row
+from polypath.labs.expectations import Row
 
 
 @pytest.fixture

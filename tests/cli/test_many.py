@@ -10,9 +10,10 @@ import pytest
 
 from polypath.cli import many, result, sweeps
 from polypath.results import Metadata, Recording, metrics, schema
-from polypath.results.points import Axis, table
-from polypath.results.statistics import over_seeds
+from polypath.results.axes import Axis
 from polypath.results.stored import StoredSweep
+from polypath.statistics.estimate import over_seeds
+from polypath.statistics.points import table
 
 SECOND = 1_000_000_000
 
@@ -156,7 +157,7 @@ def test_figures_take_no_search_for_each_subflow(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As many operations on tables for 400 subflows as for 100."""
-    from polypath.results import summary
+    from polypath.measures.summary import summary
 
     def operations(recording: Recording) -> int:
         count = 0

@@ -8,8 +8,9 @@ from tests.cli.conftest import Polypath, StandIn
 
 from polypath import registry
 from polypath.cli import paired
-from polypath.results.paired import over_pairs
-from polypath.results.points import Axis, table
+from polypath.results.axes import Axis
+from polypath.statistics.paired import over_pairs
+from polypath.statistics.points import table
 
 LOSSY = """
 name = "lossy"

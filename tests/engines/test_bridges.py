@@ -10,8 +10,8 @@ import pytest
 
 from polypath import Recording, Scenario, ScenarioError
 from polypath.engines import EngineError, Options, get
+from polypath.measures.summary import summary
 from polypath.results import bridges, metrics, notes
-from polypath.results.summary import summary
 
 from ..tshark import fields
 

@@ -7,9 +7,9 @@ import pytest
 
 import polypath
 from polypath import Recording, Scenario, ScenarioError
+from polypath.measures import REGISTRY
+from polypath.measures.summary import summary
 from polypath.results import control, metrics, routes
-from polypath.results.measures import REGISTRY
-from polypath.results.summary import summary
 
 MS = 1_000_000
 

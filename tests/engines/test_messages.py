@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 
 from polypath.cli import app
 from polypath.engines import get
-from polypath.results import Recording, metrics, summary
+from polypath.measures.summary import summary
+from polypath.results import Recording, metrics
 from polypath.scenario import Scenario, ScenarioError
 
 TEXT = """

@@ -10,8 +10,8 @@ from polypath import fidelity
 from polypath.engines import get
 from polypath.engines.base import EngineError, Options
 from polypath.results import Recording, metrics
-from polypath.results.fidelity import rows
 from polypath.scenario import Scenario
+from polypath.statistics.fidelity import rows
 
 BOTH = ("client", "server")
 PAIRINGS = [BOTH, ("client",), ("server",)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import polypath
-from polypath import Scenario
-from polypath.results import measures, metrics, pages
+from polypath import Scenario, measures
+from polypath.results import metrics, pages
 
 SECOND = 1_000_000_000
 SCENARIO = """

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from polypath import _core
+from polypath import _core, measures
 from polypath.engines import EngineError, get
 from polypath.formats.plan import scenario_of
-from polypath.results import Recording, measures, metrics, notes, summary, video
+from polypath.measures.summary import summary
+from polypath.results import Recording, metrics, notes, video
 from polypath.scenario import Plan, Scenario, ScenarioError
 
 SECOND = 1_000_000_000

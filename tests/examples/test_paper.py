@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def table(folder: Path) -> str:
     short = ("--vary", "network=2", "--vary", "seeds=1", "--vary", "algorithm=default,gentle,learned")
-    chosen = ("--measure", "flow_mean", "--measure", "video_mbps")
+    chosen = ("--measure", "flow_mean", "--measure", "video_rate_mbps")
     return _run(
         BINARY, "compare", "downloads.toml", "--by", "algorithm", "--networks", "network", *short, *chosen,
         "--out", "results", cwd=folder,

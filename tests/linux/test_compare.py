@@ -10,7 +10,7 @@ from polypath.cli import compare as command
 from polypath.cli.errors import InputError
 from polypath.plots import figure as draw
 from polypath.results import Recording
-from polypath.results.comparison import compare
+from polypath.statistics.comparison import compare
 
 
 def test_a_run_compared_with_itself_has_ratios_of_one(recording: Recording) -> None:

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from polypath import measures
 from polypath.engines import EngineError, get
 from polypath.engines.linux.engine import translate
 from polypath.engines.namespaces import applications, logs, programs
-from polypath.results import Recording, measures
+from polypath.results import Recording
 from polypath.scenario import Scenario
 
 from ..loads import check_page, check_player

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from polypath.plots.boxes import draw_benefits, draw_measure
-from polypath.results.points import Axis
+from polypath.results.axes import Axis
 
 PROTOCOL = Axis("protocol", ("quic", "mpquic"))
 FIRST = Axis("first", ("a", "b"))

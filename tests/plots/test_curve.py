@@ -12,9 +12,10 @@ from polypath import plots
 from polypath.plots import sweeps
 from polypath.plots.curve import draw_curves
 from polypath.results import MetricError
-from polypath.results.points import Axis, table
-from polypath.results.statistics import over_seeds
+from polypath.results.axes import Axis
 from polypath.results.stored import StoredSweep
+from polypath.statistics.estimate import over_seeds
+from polypath.statistics.points import table
 
 BUFFER = Axis("defaults.receive_buffer", ("100 kB", "1 MB", "10 MB"), (1e5, 1e6, 1e7), "bytes")
 SCHEDULER = Axis("defaults.scheduler", ("default", "roundrobin"))

@@ -8,7 +8,7 @@ import pytest
 
 from polypath.plots.exposures import draw_exposures, drawn_axes, of_run
 from polypath.results import Recording
-from polypath.results.points import Axis
+from polypath.results.axes import Axis
 
 SCHEDULER = Axis("scheduler", ("default", "equal"))
 PATHS = Axis("paths", ("2", "3"), (2.0, 3.0))

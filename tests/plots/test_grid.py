@@ -7,7 +7,7 @@ import pytest
 
 from polypath.plots.grid import draw_grid, drawn_axes
 from polypath.results import Recording
-from polypath.results.points import Axis
+from polypath.results.axes import Axis
 
 CONGESTION = Axis("defaults.congestion", ("lia", "olia"))
 MANAGER = Axis("defaults.path_manager", ("default", "fullmesh"))

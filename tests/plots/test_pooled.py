@@ -10,7 +10,7 @@ import pytest
 from polypath.plots.pooled import draw_completions, draw_delays, drawn_axes
 from polypath.plots.style import Look
 from polypath.results import Recording, metrics
-from polypath.results.points import Axis
+from polypath.results.axes import Axis
 
 SCHEDULER = Axis("defaults.scheduler", ("default", "redundant"))
 SEED = Axis("seed", ("1", "2"), (1.0, 2.0))

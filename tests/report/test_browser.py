@@ -15,8 +15,9 @@ import pytest
 from polypath import cli
 from polypath.cli import errors, paired
 from polypath.cli.numbers import estimated
+from polypath.measures.summary import summary
 from polypath.report import Labelled, LabOf, Page, build, html
-from polypath.results import Recording, metrics, summary
+from polypath.results import Recording, metrics
 
 from .conftest import DATAGRAMS, Ran
 

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from polypath import engines
+from polypath.measures.summary import summary
 from polypath.plots import lanes
 from polypath.plots.style import colour
 from polypath.report import Labelled, Page, build, html, is_unchanged, listing, series
 from polypath.report.columns import differences
 from polypath.report.document import escaped
-from polypath.results import Recording, metrics, summary
+from polypath.results import Recording, metrics
 from polypath.scenario import Scenario
 
 from .conftest import DATAGRAMS, Ran

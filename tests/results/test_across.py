@@ -9,8 +9,10 @@ import polars as pl
 import pytest
 from scipy.stats import friedmanchisquare
 
-from polypath.results import MetricError, across
-from polypath.results.points import COLUMNS, SEED, Axis
+from polypath.results import MetricError
+from polypath.results.axes import SEED, Axis
+from polypath.statistics import across
+from polypath.statistics.points import COLUMNS
 
 Figures = Mapping[tuple[str, str], list[float | None]]
 SEEDS = tuple(map(str, range(1, 9)))

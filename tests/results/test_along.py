@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from polypath.results import along
-from polypath.results.points import COLUMNS, SEED, Axis
+from polypath.results.axes import SEED, Axis
+from polypath.statistics import along
+from polypath.statistics.points import COLUMNS
 
 NETWORKS = [f"n{number}" for number in range(1, 21)]
 WIFI = [1e6 * (number + 1) for number in range(20)]

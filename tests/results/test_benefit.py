@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import polars as pl
 import pytest
 
-from polypath.results.benefit import Benefit, benefit, of_sweep
+from polypath.results.axes import SEED, Axis
 from polypath.results.metrics import MetricError
-from polypath.results.points import SEED, Axis
+from polypath.statistics.benefit import Benefit, benefit, of_sweep
 
 PROTOCOL = Axis("protocol", ("quic", "mpquic"))
 FIRST = Axis("first", ("a", "b"))

@@ -7,8 +7,8 @@ import pytest
 import polypath
 from polypath import Recording, Scenario
 from polypath.cli import result
+from polypath.measures.summary import summary
 from polypath.results import completions, metrics
-from polypath.results.summary import summary
 
 ALONE = """
 duration = "4 s"

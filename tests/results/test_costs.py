@@ -11,10 +11,12 @@ import pytest
 import polypath
 from polypath import Scenario
 from polypath.formats import plan as plans
-from polypath.results import Recording, costs, other_tables, points, summary
+from polypath.measures import REGISTRY
+from polypath.measures.summary import summary
+from polypath.results import Recording, costs, other_tables
 from polypath.results.errors import MetricError
-from polypath.results.measures import REGISTRY
 from polypath.scenario import ScenarioError
+from polypath.statistics import points
 
 #: 1400 and 700 packets on a link that adds 14 bytes to each: 2,050,000 bytes with them.
 IP_BYTES = 2_050_000 - 2100 * 14
@@ -60,6 +62,7 @@ def test_a_row_of_the_table(recording: Recording) -> None:
         ("cost", {}, IP_BYTES * 1e-6),
         ("cost", {"link": "path0"}, IP_BYTES * 1e-6),
         ("over_cap", {}, (IP_BYTES - 1_000_000) / 1e6),
+        ("priced", {}, IP_BYTES / 1e6),
         ("dear_share", {"link": "path0"}, 1.0),
     ],
 )

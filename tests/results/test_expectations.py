@@ -5,9 +5,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from polypath.labs.expectations import Row, bound, evaluate
+from polypath.measures import REGISTRY
 from polypath.results import Recording, schema
-from polypath.results.expectations import Row, bound, evaluate
-from polypath.results.measures import REGISTRY
 from polypath.results.metrics import MetricError
 
 
@@ -37,13 +37,14 @@ IPERF = {"connection": "iperf"}
     [
         ("goodput", IPERF, 12.0),
         ("goodput", IPERF | {"from_s": 2, "to_s": 3}, 16.0),
-        ("mean_goodput", {}, (12 + 2 + 0.004) / 3),
-        ("mean_goodput", {"from_s": 2, "to_s": 3}, (16 + 2 + 0.004) / 3),
-        ("mean_throughput", {"payload_bytes": 1400, "wire_bytes": 1500}, (12 + 2 + 0.004) / 3 * 15 / 14),
+        ("goodput_mean", {}, (12 + 2 + 0.004) / 3),
+        ("goodput_mean", {"from_s": 2, "to_s": 3}, (16 + 2 + 0.004) / 3),
+        ("throughput_mean", {"payload_bytes": 1400, "wire_bytes": 1500}, (12 + 2 + 0.004) / 3 * 15 / 14),
         # all of them have one client, which sends the most of two and receives the most of `msg`
         ("host_throughput", {"payload_bytes": 1400, "wire_bytes": 1500}, (12 + 2 + 0.004) / 2 * 15 / 14),
         ("host_throughput", {"payload_bytes": 1400, "wire_bytes": 1500, "least": True}, 0.004 * 15 / 14),
-        ("completion_mean", {"group": "web"}, 2000.0),
+        ("flow_mean", {"group": "web"}, 2000.0),
+        ("flow_median", {"group": "web"}, 2000.0),
         ("link_use", {"links": "path*"}, 0.25),
         ("completion", IPERF, 2.0),
         ("completion", MSG, None),
@@ -57,6 +58,13 @@ IPERF = {"connection": "iperf"}
         ("delay_fraction", MSG | {"low_ms": 50, "high_ms": 60, "skip": 1}, 0.0),
         ("delay_count_between", MSG | {"low_ms": 45, "high_ms": 55}, 2.0),
         ("unanswered", MSG, 1.0),
+        ("delay_median", MSG, 55.0),
+        ("delay_median", MSG | {"skip": 1}, None),
+        ("retransmitted", IPERF, 50.0),
+        ("reassembly_max", IPERF, 0.0),
+        ("subflow_goodput", IPERF | {"interface": "eth1"}, 4.0),
+        ("srtt", IPERF | {"interface": "eth0"}, 50.0),
+        ("resent", IPERF | {"interface": "eth0"}, 1 / 43),
         ("fallback", IPERF, 0.0),
         ("counter", {"counter": "TcpRetransSegs"}, 35.0),
         ("counter", {"counter": "TcpRetransSegs", "host": "server"}, 0.0),
@@ -67,8 +75,8 @@ IPERF = {"connection": "iperf"}
         ("subflow_share", IPERF | {"interface": ["eth0", "eth1"]}, 1.0),
         ("alternations", IPERF | {"interface": ["eth0", "eth1"]}, 0.0),
         ("share_of", {"connections": ["iperf", "cross"], "numerator": "cross", "from_s": 1, "to_s": 3}, 1 / 7),
-        ("blocked_s", {"connection": "iperf"}, 0.55),
-        ("blocked_kb", {"connection": "iperf"}, 5.75),
+        ("blocked_time", {"connection": "iperf"}, 0.55),
+        ("blocked_data", {"connection": "iperf"}, 5.75),
         ("reinjected", IPERF, 7.0),
         ("packets", {"link": "path0", "direction": "forward"}, 1400.0),
         ("packets", {"link": "path0", "direction": "backward"}, 700.0),
@@ -103,10 +111,10 @@ def _grouped(recording: Recording) -> Recording:
 
 def test_a_mean_of_completions_needs_the_group_and_all_of_its_flows(recording: Recording) -> None:
     with pytest.raises(MetricError, match=r"^there is no group 'wep' of flows; there is web$"):
-        REGISTRY["completion_mean"](_grouped(recording), {"group": "wep"})
+        REGISTRY["flow_mean"](_grouped(recording), {"group": "wep"})
     ends = recording.table("connection_ends").with_columns(end_ns=pl.lit(None, pl.Int64))
     open_ended = replace(recording, tables={**recording.tables, "connection_ends": ends})
-    assert REGISTRY["completion_mean"](_grouped(open_ended), {"group": "web"}) is None
+    assert REGISTRY["flow_mean"](_grouped(open_ended), {"group": "web"}) is None
 
 
 def test_links_that_are_not_there_have_no_use(recording: Recording) -> None:
@@ -162,12 +170,13 @@ def test_delays_of_all_requests(
 
 
 def test_every_measure_is_tested_above() -> None:
-    """Or, of what the Recording made by hand lacks, in tests/engines (videos and pages), test_costs.py and
-    test_tunnels.py."""
+    """Or, of what the Recording made by hand lacks, in tests/engines (videos and pages), test_costs.py,
+    test_tunnels.py and test_measures.py (percentiles of many)."""
     (mark,) = (mark for mark in test_measures.pytestmark)
     videos = {name for name in REGISTRY if name.startswith("video_")}
-    elsewhere = videos | {"page_load", "first_object", "cost", "over_cap", "dear_share"}
+    elsewhere = videos | {"page_load", "first_object", "cost", "priced", "over_cap", "dear_share"}
     elsewhere |= {"tunnel_lost", "tunnel_dropped", "tunnel_late"}
+    elsewhere |= {name for name in REGISTRY if name.endswith(("_p95", "_p99"))}
     assert {case[0] for case in mark.args[1]} == REGISTRY.keys() - elsewhere
 
 

@@ -9,8 +9,8 @@ import pytest
 import polypath
 from polypath import fidelity
 from polypath.results import Recording
-from polypath.results.fidelity import Row, rows, verdict
 from polypath.scenario import Scenario
+from polypath.statistics.fidelity import Row, rows, verdict
 
 VIDEO = """
 duration = "10 s"

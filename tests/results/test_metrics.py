@@ -4,8 +4,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from polypath.measures import REGISTRY
 from polypath.results import Recording, metrics
-from polypath.results.measures import REGISTRY
 from polypath.results.metrics import MetricError, connection
 
 SECOND = 1_000_000_000
@@ -242,14 +242,14 @@ def test_what_an_engine_does_not_count_is_no_zero(
 @pytest.mark.parametrize(
     ("measure", "parameters", "figure"),
     [
-        ("blocked_s", {}, 0.55),
-        ("blocked_s", {"cause": "late"}, 0.4),
-        ("blocked_s", {"cause": "reinjected"}, 0.0),
-        ("blocked_s", {"interface": "eth0"}, 0.1),
-        ("blocked_kb", {}, 5.75),
-        ("blocked_kb", {"level": "subflow"}, 2.0),
-        ("blocked_kb", {"level": "connection", "interface": ["eth0", "eth1"]}, 3.5),
-        ("blocked_kb", {"cause": "retransmitted"}, 2.5),
+        ("blocked_time", {}, 0.55),
+        ("blocked_time", {"cause": "late"}, 0.4),
+        ("blocked_time", {"cause": "reinjected"}, 0.0),
+        ("blocked_time", {"interface": "eth0"}, 0.1),
+        ("blocked_data", {}, 5.75),
+        ("blocked_data", {"level": "subflow"}, 2.0),
+        ("blocked_data", {"level": "connection", "interface": ["eth0", "eth1"]}, 3.5),
+        ("blocked_data", {"cause": "retransmitted"}, 2.5),
     ],
 )
 def test_blocking_is_the_receivers_by_level_cause_and_interface(
@@ -264,8 +264,8 @@ def test_what_is_not_known_to_wait_blocks_neither_nothing(
     unknown = recording.table("connections").with_columns(reassembly_bytes=pl.lit(None, pl.UInt64))
     after = changed("connections", unknown)
     assert metrics.blocking(after, connection(after, "iperf")) is None
-    assert REGISTRY["blocked_s"](after, {"connection": "iperf"}) is None
-    assert REGISTRY["blocked_kb"](after, {"connection": "iperf"}) is None
+    assert REGISTRY["blocked_time"](after, {"connection": "iperf"}) is None
+    assert REGISTRY["blocked_data"](after, {"connection": "iperf"}) is None
 
 
 def test_nothing_arrived_gives_no_share(

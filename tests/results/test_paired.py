@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from polypath.results import points
-from polypath.results.paired import compare, holm, judged, least_p, over_pairs, pairs_needed
-from polypath.results.points import Axis
+from polypath.results.axes import Axis
+from polypath.statistics import points
+from polypath.statistics.paired import compare, holm, judged, least_p, over_pairs, pairs_needed
 
 from ..slow import slow
 
@@ -239,7 +239,7 @@ def test_a_row_names_the_place_of_the_other_axes_and_the_connection() -> None:
 def _film(rates: dict[str, tuple[float | None, ...]]) -> tuple[pl.DataFrame, list[Axis]]:
     axes = [Axis("loss", tuple(rates)), Axis("seed", ("1", "2", "3"), (1.0, 2.0, 3.0))]
     rows = [
-        ({"loss": loss, "seed": str(seed)}, [{"connection": "film", "application": "video", "video_mbps": rate}])
+        ({"loss": loss, "seed": str(seed)}, [{"connection": "film", "application": "video", "video_rate_mbps": rate}])
         for loss, own in rates.items()
         for seed, rate in enumerate(own, start=1)
     ]
@@ -248,7 +248,7 @@ def _film(rates: dict[str, tuple[float | None, ...]]) -> tuple[pl.DataFrame, lis
 
 def test_a_video_that_was_never_shown_keeps_its_pair_and_has_less_than_any_rate() -> None:
     table, axes = _film({"low": (3.0, 4.0, 5.0), "high": (None, 1.0, None)})
-    found = over_pairs(table, axes, "loss", "low", {"film": ["video_mbps"]})
+    found = over_pairs(table, axes, "loss", "low", {"film": ["video_rate_mbps"]})
     assert found["pairs"].to_list() == [3, 3]
     assert found["unfinished"].to_list() == [0, 2]
     assert found["difference"].to_list() == [None, -math.inf]

@@ -3,10 +3,11 @@
 import pytest
 
 import polypath
-from polypath.results import paths, points
+from polypath.measures.summary import summary
+from polypath.results import paths
 from polypath.results.routing import PathOfSubflow, Routing
-from polypath.results.summary import summary
 from polypath.scenario import Scenario
+from polypath.statistics import points
 
 NETWORK = """
 duration = "1 s"

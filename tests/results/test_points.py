@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from polypath.results import Recording, summary
-from polypath.results.points import Axis, rows, table
+from polypath.measures.summary import summary
+from polypath.results import Recording
+from polypath.results.axes import Axis
+from polypath.statistics.points import rows, table
 
 
 @pytest.fixture
@@ -46,9 +48,10 @@ def test_a_row_has_the_figures_of_its_connection(recording: Recording, plan: dic
         "flow_p95_s": None,
         "flow_p99_s": None,
         "flow_times_s": None,
-        "video_mbps": None,
-        "startup_s": None,
-        "stalled_s": None,
+        "video_rate_mbps": None,
+        "video_startup_s": None,
+        "video_stalled_s": None,
+        "video_switches": None,
         "page_load_s": None,
         "first_object_s": None,
         "cost": None,

@@ -4,9 +4,11 @@ import math
 
 import pytest
 
-from polypath.results import points, statistics
-from polypath.results.points import Axis
-from polypath.results.statistics import BOOTSTRAP_FROM, estimate
+from polypath.measures import MEASURES
+from polypath.results.axes import Axis
+from polypath.statistics import estimate as statistics
+from polypath.statistics import points
+from polypath.statistics.estimate import BOOTSTRAP_FROM, estimate
 
 
 def test_few_values_take_students_t() -> None:
@@ -153,8 +155,8 @@ def test_one_value_of_runs_that_differ_otherwise_is_no_certainty(rates: tuple[fl
 @pytest.mark.parametrize(
     ("application", "figures", "median"),
     [
-        ("video", {"startup_s": 0.5, "stalled_s": 0.0}, "slower"),
-        ("video", {"video_mbps": 2.0}, "faster"),
+        ("video", {"video_startup_s": 0.5, "video_stalled_s": 0.0}, "slower"),
+        ("video", {"video_rate_mbps": 2.0}, "faster"),
         ("page", {"first_object_s": 0.2, "page_load_s": 0.9}, "slower"),
     ],
 )
@@ -165,7 +167,7 @@ def test_a_video_that_never_began_and_a_page_of_which_nothing_came_are_unfinishe
     row = {"connection": "a", "application": application}
     more = {name: figure + 1 for name, figure in figures.items()}
     found = [({"seed": str(seed)}, [row | own]) for seed, own in enumerate((figures, {}, more), start=1)]
-    table = statistics.over_seeds(points.table(axes, found), axes, {name: points.MEASURES[name] for name in figures})
+    table = statistics.over_seeds(points.table(axes, found), axes, {name: MEASURES[name] for name in figures})
     middle = {"slower": more, "faster": figures}[median]
     assert dict(table.select("measure", "median").rows()) == middle
     assert set(table.select("n", "unfinished", "mean").rows()) == {(3, 1, None)}

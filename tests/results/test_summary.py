@@ -10,8 +10,8 @@ import pytest
 
 import polypath
 from polypath import Scenario
-from polypath.results import Recording, summary
-from polypath.results.summary import to_json
+from polypath.measures.summary import summary, to_json
+from polypath.results import Recording
 
 PAGE = Path(__file__).parents[2] / "docs" / "summary.md"
 

@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from polypath.results import Recording, models, shapes
-from polypath.results.expectations import Sample, evaluate
+from polypath.labs import models, shapes
+from polypath.labs.expectations import Sample, evaluate
+from polypath.results import Recording
 
 BUFFER = "defaults.receive_buffer"
 BENEFIT = {"run": "single", "over": "path", "by": "aggregation-benefit"}

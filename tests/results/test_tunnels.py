@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from polypath.engines import Options, get
+from polypath.measures import REGISTRY
+from polypath.measures.summary import summary
 from polypath.results import Recording, other_tables
-from polypath.results.measures import REGISTRY
 from polypath.results.metrics import MetricError
-from polypath.results.summary import summary
 from polypath.scenario import Scenario
 
 from ..tshark import fields

@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 import polypath
+from polypath import measures
+from polypath.measures.summary import to_json
 from polypath.notebook import of_recording
-from polypath.results import Recording, comparison, measures, metrics, notes, points
-from polypath.results.summary import to_json
+from polypath.results import Recording, metrics, notes
+from polypath.statistics import comparison, points
 
 SCENARIO = """
 duration = "4 s"
@@ -59,7 +61,7 @@ def test_bytes_of_datagrams_are_unknown_by_path(transport: str) -> None:
     assert {(lane.bytes, lane.share, metrics.subflow_goodput(recording, of, lane)) for lane in lanes} == {
         (None, None, None)
     }
-    assert measures.subflow_share(recording, connection="m", interface="eth0") is None
+    assert measures.figure(recording, "subflow_share", connection="m", interface="eth0") is None
     assert "0.0%" not in of_recording(recording)
     shares = [each.values["sim"] for each in comparison.compare({"sim": recording}) if each.measure == "share"]
     assert shares == [None] * len(lanes)

@@ -8,7 +8,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from polypath.results import Recording, measures, metrics, summary, video
+from polypath import measures
+from polypath.measures.summary import summary
+from polypath.results import Recording, metrics, video
 from polypath.results.metrics import SECOND
 from polypath.results.video import Stall
 

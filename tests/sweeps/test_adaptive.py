@@ -13,9 +13,9 @@ import pytest
 from polypath import sweeps
 from polypath.cli import compare, output
 from polypath.cli.errors import InputError
-from polypath.results.statistics import estimate
 from polypath.scenario import Scenario, ScenarioError
 from polypath.scenario.seeds import Width
+from polypath.statistics.estimate import estimate
 from polypath.sweeps import adaptive, grid
 from polypath.sweeps.adaptive import Interval
 

@@ -56,7 +56,7 @@ def test_other_figures_and_captures_are_made_of_points_that_are_done(file: Path,
     file.write_text(file.read_text().replace('"1 s"', '"100 ms"'))
 
     def ran(pcap: str, kinds: str | None, form: str) -> set[str]:
-        wanted: dict[str, Any] = {"pcap": run.Captures(pcap), "plot": True, "kinds": kinds, "form": form}
+        wanted: dict[str, Any] = {"pcap": pcap, "plot": True, "kinds": kinds, "form": form}
         assert run.run(str(file), axes=["seed=4"], parallel=1, out=out, **wanted) == 0
         made = files(out / "seed=4")
         return {name for name in made if name.startswith(("capture", "plots"))}

@@ -11,7 +11,7 @@ import subprocess
 import sysconfig
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 import pytest
@@ -20,6 +20,7 @@ from polypath import engines, sweeps
 from polypath.cli import output
 from polypath.engines.base import Options, Progress, no_progress
 from polypath.engines.sim import Simulator
+from polypath.recorded import Captures, Record
 from polypath.results import OutputError, Recording, folder, layout
 from polypath.results.stored import StoredSweep
 from polypath.scenario import Plan, Scenario, ScenarioError
@@ -45,9 +46,12 @@ def started(*arguments: str | Path) -> subprocess.Popen[str]:
     ("wrong", "message"),
     [
         ({"engine": "linus"}, "unknown engine 'linus'; did you mean 'linux'?"),
-        ({"captures": "host"}, "unknown captures 'host'; did you mean 'hosts'?"),
+        ({"record": Record(captures=cast("Captures", "host"))}, "unknown captures 'host'; did you mean 'hosts'?"),
         ({"jobs": 0}, "a sweep needs at least 1 job, not 0"),
-        ({"captures": "hosts"}, "captures, qlogs and figures of a sweep need a directory to go to, and save"),
+        (
+            {"record": Record(captures="hosts")},
+            "captures, qlogs and figures of a sweep need a directory to go to, and save",
+        ),
     ],
 )
 def test_what_no_point_can_have_is_said_at_once(scenario: Scenario, wrong: dict[str, Any], message: str) -> None:

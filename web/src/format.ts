@@ -72,7 +72,7 @@ export function duration(value: number): string {
   return value >= 1e-3 ? `${significant(value * 1e3)} ms` : `${significant(value * 1e6)} µs`;
 }
 
-/** The 95th percentile of requests' delays, which 20 requests support (`polypath.results.points.FEWEST`). */
+/** The 95th percentile of requests' delays, which 20 requests support (`polypath.results.metrics.FEWEST`). */
 export function percentile95(of: ConnectionSummary["requests"]): string {
   return of.count >= 20 ? milliseconds(of.p95_s) : "";
 }

@@ -15,15 +15,17 @@ from polypath import engines
 from polypath.bundles import layout, tables
 from polypath.bundles.errors import BundleError
 from polypath.bundles.results import Result, Run, read
-from polypath.engines import EngineError, Options
-from polypath.results import MetricError, OutputError, Recording, account, folder, points, reading, summary
+from polypath.engines import EngineError
+from polypath.measures.summary import summary, to_json
+from polypath.recorded import Record
+from polypath.results import MetricError, OutputError, Recording, folder, reading
 from polypath.results import layout as places
 from polypath.results.files import write_table
 from polypath.results.recording import AsWritten, write_scenario
-from polypath.results.statistics import over_seeds
-from polypath.results.summary import to_json
 from polypath.scenario import Plan, Scenario, ScenarioError, files
 from polypath.scenario.carried import code
+from polypath.statistics import points
+from polypath.statistics.estimate import over_seeds
 from polypath.sweeps.point import Failure
 
 #: What is compared of each run, in order.
@@ -181,14 +183,13 @@ def _scenario(directory: Path, plan: Plan) -> dict[str, Pair]:
 
 
 def _recording(task: Task, plan: Plan) -> Recording:
-    options = Options(
+    record = Record(
         segments=any(name.startswith(f"{places.PLOTS}/") for name in task.run.files),
-        account=not task.of_sweep and account.is_read(plan.view),
+        account=False if task.of_sweep else None,
     )
     with folder.claim(task.into, folder.RUN) as held:
         staged = held.stage()
-        programs = staged / places.PROGRAMS if plan.view.get("programs") else None
-        recording = engines.get(task.engine).run(plan, replace(options, programs=programs))
+        recording = engines.get(task.engine).run(plan, engines.into(record, plan, staged))
         if recording.metadata.interrupted:
             raise KeyboardInterrupt
         metadata = replace(recording.metadata, scenario=task.run.manifest.scenario)

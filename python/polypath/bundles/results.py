@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from polypath.bundles.errors import BundleError
 from polypath.results import Metadata, folder, layout, reading, stored
+from polypath.results.axes import Axis
 from polypath.results.files import OutputError
-from polypath.results.points import Axis
 
 #: What a rerun makes again: tables and captures of packets.
 _RECORDED: Final = (f"{layout.EVENTS}.parquet", f"{layout.SERIES}/", f"{layout.CAPTURE}/", f"{layout.QLOG}/")

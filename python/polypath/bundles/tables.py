@@ -9,10 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from polypath.results import folder, layout, points, reading
+from polypath.results import folder, layout, reading
+from polypath.results.axes import Axis
 from polypath.results.files import write_csv
-from polypath.results.points import Axis
-from polypath.results.statistics import over_seeds
+from polypath.statistics import points
+from polypath.statistics.estimate import over_seeds
 
 #: What a sweep's folder may have besides, by the names of their tables.
 _COMPARED = {"paired": layout.PAIRED, "networks": layout.ACROSS}

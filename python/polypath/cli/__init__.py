@@ -149,6 +149,7 @@ def main() -> NoReturn:
     """Runs the command, and ends the process."""
     gc.set_threshold(_BETWEEN_COLLECTIONS)
     signals.install()
+    console.tell_warnings()
     console.encode_what_can_be()
     if console.STARTED_CLOSED:
         console.warn("standard output is closed: results are not shown")

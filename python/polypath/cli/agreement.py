@@ -14,8 +14,8 @@ from polypath.cli import progress
 from polypath.cli.console import out, table
 from polypath.cli.numbers import rounded
 from polypath.results import Recording
-from polypath.results.fidelity import NOT_COMPARED, OFF, OK, SHARE_TOLERANCE, TOLERANCE, Row, Verdict
 from polypath.scenario import Plan
+from polypath.statistics.fidelity import NOT_COMPARED, OFF, OK, SHARE_TOLERANCE, TOLERANCE, Row, Verdict
 
 #: What counts as agreement.
 WITHIN = f"figures within {TOLERANCE:.0%}, shares within {SHARE_TOLERANCE:g} points"

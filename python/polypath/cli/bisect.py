@@ -21,8 +21,10 @@ from polypath.cli.paired import measure as measured
 from polypath.engines import get
 from polypath.engines.linux import kernel
 from polypath.engines.linux.kernel import named
-from polypath.results import points, summary
+from polypath.measures import short
+from polypath.measures.summary import summary
 from polypath.scenario import Scenario
+from polypath.statistics import points
 from polypath.units import nearest
 
 _NAME: Final = "bisect"
@@ -79,7 +81,7 @@ def bisect(
             err.print(f"{step.commit[:12]} {_shown(step)} {step.verdict}", markup=False)
     finally:
         search.close()
-    _print(steps, points.short(column))
+    _print(steps, short(column))
     found = search.found()
     out.print(escape(f"first bad commit: {found.commit} {found.subject}"))
     if found.others:

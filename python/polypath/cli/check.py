@@ -17,8 +17,8 @@ from polypath.cli.markdown import validation_page
 from polypath.cli.options import Jobs, Seed, Settings
 from polypath.engines import EngineError
 from polypath.labs import Lab, catalogue, get
+from polypath.labs.expectations import Row, Sample, evaluate
 from polypath.results import Recording
-from polypath.results.expectations import Row, Sample, evaluate
 from polypath.results.files import require_writable, write_text
 from polypath.sweeps import executor, point
 

@@ -16,9 +16,10 @@ from polypath.cli.console import err, out, table
 from polypath.cli.errors import DONE, InputError
 from polypath.cli.kept import Kept
 from polypath.cli.options import Axes, Jobs, OutFolder, Runs, Seed, Settings
-from polypath.results import Recording, comparison, folder, layout
+from polypath.results import Recording, folder, layout
 from polypath.results.folder import Folder
 from polypath.scenario.seeds import MOST as MOST_SEEDS
+from polypath.statistics import comparison
 
 _REFERENCE: Final = "linux"
 _ENGINES: Final = f"sim,{_REFERENCE}"

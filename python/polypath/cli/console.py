@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import unicodedata
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Literal
@@ -64,6 +65,19 @@ def encode_what_can_be() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=_REPLACE)
+
+
+def tell_warnings() -> None:
+    """Prints what the package says of old names in one line, without the place in its source."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, FutureWarning):
+            warn(str(message))
+        else:
+            usual(message, category, *where, **more)
+
+    warnings.showwarning = show
 
 
 def printable(text: str) -> str:

@@ -12,14 +12,13 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from polypath import engines, running
+from polypath import engines
 from polypath.cli import complete, jobs, output, progress
 from polypath.cli.console import err, warn
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
-from polypath.cli.options import OutFolder, Runs, Seed, Settings
-from polypath.cli.run import Captures
-from polypath.engines import Options
-from polypath.results import Recording, UnknownName, folder, layout
+from polypath.cli.options import OutFolder, Pcap, Runs, Seed, Settings
+from polypath.recorded import Record
+from polypath.results import Recording, UnknownName, folder
 from polypath.scenario import Scenario, script
 
 #: As timeout(1) has it.
@@ -58,7 +57,7 @@ def exec_(
     seed: Seed = None,
     runs: Runs = None,
     out: OutFolder = None,
-    pcap: Annotated[Captures, typer.Option(help="Captures at hosts or on links; needs --out.")] = Captures.none,
+    pcap: Pcap = "none",
 ) -> int:
     """Run an unmodified program from this computer on a host of a scenario.
 
@@ -70,8 +69,9 @@ def exec_(
     `polypath exec two_paths.toml --server 'server: iperf3 -s' --out results --pcap hosts -- iperf3 -c server -t 5`,
     `polypath exec two_paths.toml --host server --engine live -- ip address`.
     """
-    if out is None and pcap is not Captures.none:
-        raise InputError("--pcap needs --out DIR to write to")
+    record = Record(pcap, account=False)
+    for option in record.in_files() if out is None else ():
+        raise InputError(f"{option} needs --out DIR to write to")
     chosen = engines.get(engine)
     scenario, name, inputs = _scenario(target, runs or (), settings or (), limit)
     own = [str(Path(file).absolute()) for file in files or ()]
@@ -82,8 +82,6 @@ def exec_(
     with ExitStack() as stack:
         held = None if out is None else stack.enter_context(folder.claim(out, folder.RUN, inputs))
         staged = None if held is None else held.stage()
-        captures = None if staged is None or pcap is Captures.none else running.captures(staged)
-        kept = None if staged is None else staged / layout.PROGRAMS
 
         def passed_on(program: str, stream: str, text: bytes) -> None:
             if program == exact:
@@ -92,7 +90,7 @@ def exec_(
                 into.flush()
 
         callback = stack.enter_context(progress.shown(name)) if out is not None else lambda now_ns, end_ns: None
-        recording = chosen.run(plan, Options(pcap.value, captures, programs=kept, output=passed_on), callback)
+        recording = chosen.run(plan, engines.into(record, plan, staged, passed_on), callback)
         recording = replace(recording, metadata=replace(recording.metadata, scenario=name))
         if held is not None and staged is not None:
             output.save(recording, scenario, held, staged)

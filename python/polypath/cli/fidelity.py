@@ -12,8 +12,8 @@ from polypath.cli import agreement, contenders
 from polypath.cli.console import out
 from polypath.cli.errors import DONE, MISSED
 from polypath.fidelity import Entry, catalogue
-from polypath.results.fidelity import OFF, Row, Verdict, rows, verdict
 from polypath.results.files import require_writable, write_text
+from polypath.statistics.fidelity import OFF, Row, Verdict, rows, verdict
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from polypath.cli.kept import Kept
 from polypath.engines import EngineError
 from polypath.fidelity import lab_causes, lab_starts, varied
 from polypath.results import Recording
-from polypath.results.fidelity import OFF, Row, Verdict, rows, verdict
 from polypath.results.files import require_writable, write_text
 from polypath.scenario import Plan, Scenario, ScenarioError
+from polypath.statistics.fidelity import OFF, Row, Verdict, rows, verdict
 
 #: For a comparison that keeps nothing.
 NONE: Final = Kept(None, {})

@@ -150,7 +150,7 @@ def _names(text: str) -> list[str]:
     ready()
     from polypath.plots import REGISTRY, sweeps
 
-    names = [each.strip() for each in text.split(",")]
+    names = [sweeps.named(each.strip()) for each in text.split(",")]
     for name in names:
         if name not in sweeps.KINDS:
             for part in name.split("+"):

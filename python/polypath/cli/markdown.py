@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from polypath.labs import Lab
-from polypath.results.expectations import Row
+from polypath.labs.expectations import Row
 
 _HEAD = """# Validation
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from polypath.cli.errors import InputError
+from polypath.recorded import NAMED, SAID, Captures
+from polypath.units import nearest
 
 
 def _folder(text: str) -> Path:
@@ -71,3 +76,21 @@ def key_logs(named: list[Path] | None) -> list[Path]:
     """The named key logs, otherwise the one that programs on this computer write, if it exists."""
     file = Path(os.environ.get("SSLKEYLOGFILE", ""))
     return named or ([file] if file.is_file() else [])
+
+
+Pcap = Annotated[Captures, typer.Option(SAID["captures"].option, help=SAID["captures"].help)]
+Qlog = Annotated[bool, typer.Option(SAID["qlogs"].option, help=SAID["qlogs"].help)]
+More = Annotated[
+    list[str] | None,
+    typer.Option("--record", metavar="NAME", help=f"Also record {', '.join(NAMED)} (repeatable)."),
+]
+
+
+def settings_of(recorded: Sequence[str]) -> list[str]:
+    """What `--record` sets in a scenario. Raises InputError."""
+    for name in recorded:
+        if name not in NAMED:
+            hint = nearest(name, NAMED)
+            better = f"did you mean '{hint}'?" if hint else f"there is {', '.join(NAMED)}"
+            raise InputError(f"--record: unknown name '{name}'; {better}")
+    return [f"record.{name}=true" for name in recorded]

@@ -15,12 +15,17 @@ from polypath.cli import jobs, output, sweeps
 from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import InputError
 from polypath.cli.numbers import ONE_VALUE, agreement, estimated, percent, rounded
-from polypath.results import across, along, folder, layout, paired
+from polypath.measures import MEASURES, short
+from polypath.results import folder, layout
+from polypath.results.axes import SEED
 from polypath.results.files import write_table
-from polypath.results.points import MEASURES, SEED, measures_of, short
+from polypath.results.settled import settled
 from polypath.scenario.vary import SEEDS, Axis
 from polypath.scenario.vary import shown as shown_number
+from polypath.statistics import across, along, paired
+from polypath.statistics.points import measures_of
 from polypath.sweeps import Result
+from polypath.sweeps.point import UNASKED
 from polypath.units import nearest
 
 #: How many seeds there are where neither command nor scenario says.
@@ -63,7 +68,7 @@ def run(
         if len(axis.labels) < 2:
             raise InputError(f"--by {name}: one value is nothing to compare; name several, as in --by {name}=A,B")
     code = 0
-    for one, result in sweeps.computed(todo, engine, "none", False, directory, None, parallel):
+    for one, result in sweeps.computed(todo, engine, UNASKED, directory, None, parallel):
         varied = _axis_name(result, name)
         against = base or next(axis.labels[0] for axis in result.axes if axis.name == varied)
         of = measures_of(result.points, one.points[0].plan.view["applications"], chosen)
@@ -112,6 +117,8 @@ def _require_networks(job: jobs.Job, by: Axis, networks: Sequence[str]) -> None:
 
 
 def measure(name: str) -> str:
+    """The column of a measure, which may be named without its unit. Raises InputError."""
+    name = settled(name)
     known = {short(each): each for each in MEASURES}
     if name in known or name in MEASURES:
         return known.get(name, name)
@@ -177,8 +184,8 @@ def _show(name: str, by: str, base: str, found: pl.DataFrame, labels: Sequence[s
         *place, connection, measure = map(str, key)
         where = "".join(f", {axis}={value}" for axis, value in zip(places, place, strict=True))
         known = MEASURES[measure]
-        unit = {"ms": "ms", "kB": "kB"}.get(known.heading.split()[-1], known.unit)
-        title = f"{connection}{where}: {known.title}" + (f", {unit}" if unit != "requests" else "")
+        unit = f", {known.unit.shown}" if known.unit.shown else ""
+        title = f"{connection}{where}: {known.title}{unit}"
         columns = (heading, *(["pairs"] if fewer else []), "figure", "difference", "p", "")
         shown = table(*columns, numbers=frozenset({"pairs", "p"}), title=title)
         for row in group.iter_rows(named=True):

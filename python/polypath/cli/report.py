@@ -22,15 +22,15 @@ from polypath.cli.live import Origin, presets
 from polypath.cli.options import Runs, Seed, Settings
 from polypath.engines import Options
 from polypath.labs import Lab
+from polypath.labs.expectations import Row, Sample, evaluate
 from polypath.labs.own import folder_of
 from polypath.playground import live as with_simulator
 from polypath.playground import require_built
 from polypath.report import FINE_RUNS, Judged, Labelled, LabOf, Page, SweepOf, build, html, is_unchanged
 from polypath.results import OutputError, Recording, account, folder, layout, reading, stored
-from polypath.results.expectations import Row, Sample, evaluate
+from polypath.results.axes import SEED
 from polypath.results.files import write_text
 from polypath.results.names import of_folders, of_place, told_apart
-from polypath.results.points import SEED
 from polypath.sweeps import Sweep
 from polypath.sweeps import run as run_sweeps
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean
 from typing import Final
 
 from rich.markup import escape
@@ -11,10 +10,13 @@ from rich.markup import escape
 from polypath.cli import many
 from polypath.cli.console import GAP, out, table
 from polypath.cli.sparkline import WIDTH, means, sparkline
+from polypath.measures import REGISTRY, Measure
+from polypath.measures.measure import PART
 from polypath.results import Recording, metrics, notes, other_tables
 from polypath.results.phrases import milliseconds, significant
 
-_HEADINGS: Final = ("connection", "transport", "Mbps", "share", "RTT ms", "resent")
+_MEASURES: Final = tuple(each for each in REGISTRY.values() if each.of == "subflow")
+_HEADINGS: Final = ("connection", "transport", *(each.heading for each in _MEASURES))
 _NUMBERS: Final = frozenset(_HEADINGS[2:])
 #: Fewer characters show no course.
 _SPARKS: Final = 8
@@ -76,13 +78,16 @@ def _show_each(
 def _connection(recording: Recording, connection: metrics.Connection) -> tuple[str, ...]:
     goodput = metrics.goodput(recording, connection)
     nothing = goodput is None or not connection.bytes or connection.transport == "icmp"
-    return connection.name, connection.transport, "" if nothing else _mbps(goodput or 0.0), "", "", ""
+    return (
+        connection.name,
+        connection.transport,
+        "" if nothing else _mbps(goodput or 0.0),
+        *([""] * (len(_MEASURES) - 1)),
+    )
 
 
 def _subflow(recording: Recording, connection: metrics.Connection, subflow: metrics.Subflow) -> tuple[str, ...]:
     """Its cells; rate, share and repetitions are left blank where bytes are not counted by path."""
-    samples = metrics.srtt_us(recording, connection, subflow)
-    goodput = metrics.subflow_goodput(recording, connection, subflow)
     remarks = "".join(
         f", {remark}"
         for remark, applies in (("backup", subflow.backup), ("not established", subflow.established_ns is None))
@@ -91,11 +96,16 @@ def _subflow(recording: Recording, connection: metrics.Connection, subflow: metr
     return (
         f"  {subflow.source} → {subflow.destination}{remarks}",
         subflow.interface,
-        "" if goodput is None else _mbps(goodput),
-        "" if subflow.share is None else f"{subflow.share:.1%}",
-        milliseconds(1000 * fmean(samples)) if samples else "",
-        "" if subflow.resent is None else f"{subflow.resent:.2%}",
+        *(_cell(each, each.value(recording, connection, subflow)) for each in _MEASURES),
     )
+
+
+def _cell(measure: Measure, value: float | None) -> str:
+    if value is None:
+        return ""
+    if measure.unit is PART:
+        return f"{value:.{measure.digits}%}"
+    return milliseconds(1e6 * value) if measure.unit.data == "ms" else _mbps(1e6 * value)
 
 
 def _mbps(bits_per_second: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,20 +15,30 @@ from polypath.cli import complete, figures, jobs, of_plan, output, progress, res
 from polypath.cli.console import err, warn
 from polypath.cli.console import out as console
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
-from polypath.cli.options import Application, AsIperf3, AsJson, Axes, Cluster, Jobs, OutFolder, Runs, Seed, Settings
-from polypath.engines import Engine, EngineError, Options
-from polypath.results import Recording, account, folder, stored, summary
+from polypath.cli.options import (
+    Application,
+    AsIperf3,
+    AsJson,
+    Axes,
+    Cluster,
+    Jobs,
+    More,
+    OutFolder,
+    Pcap,
+    Qlog,
+    Runs,
+    Seed,
+    Settings,
+    settings_of,
+)
+from polypath.engines import Engine, EngineError
+from polypath.measures.summary import summary, to_json
+from polypath.recorded import Record
+from polypath.results import Recording, account, folder, stored
 from polypath.results.folder import Folder
-from polypath.results.summary import to_json
 
 Todo = jobs.Job | of_plan.PlanJob
 """A run or a sweep of a scenario, or the run of a plan."""
-
-
-class Captures(StrEnum):
-    none = "none"
-    hosts = "hosts"
-    links = "links"
 
 
 def run(
@@ -45,12 +55,13 @@ def run(
     parallel: Jobs = None,
     cluster: Cluster = None,
     out: OutFolder = None,
-    pcap: Annotated[Captures, typer.Option(help="Captures at hosts or on links; needs --out.")] = Captures.none,
+    pcap: Pcap = "none",
     snaplen: Annotated[
         int | None,
         typer.Option(min=1, metavar="BYTES", help="Keep so many bytes of each captured frame; in the simulator."),
     ] = None,
-    qlog: Annotated[bool, typer.Option("--qlog", help="Write a qlog of each side of QUIC; needs --out.")] = False,
+    qlog: Qlog = False,
+    more: More = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw plots; needs --out.")] = False,
     kinds: figures.Kinds = None,
     form: figures.Format = "png",
@@ -74,17 +85,18 @@ def run(
     """
     if application is not None and not as_iperf3:
         raise InputError("--application chooses a transfer for --iperf3")
-    files = {"--plot": plot, "--pcap": pcap is not Captures.none, "--qlog": qlog}
-    if out is None and any(files.values()):
-        raise InputError(f"{next(name for name in files if files[name])} needs --out DIR to write to")
-    if snaplen is not None and pcap is Captures.none:
+    record = Record(pcap, qlog)
+    if out is None:
+        for option in (*(["--plot"] if plot else []), *record.in_files()):
+            raise InputError(f"{option} needs --out DIR to write to")
+    if snaplen is not None and pcap == "none":
         raise InputError("--snaplen is of captures, which --pcap takes: add --pcap hosts or --pcap links")
     if not plot and (kinds is not None or form != "png"):
         given = "--format is of" if kinds is None else "--kind chooses"
         raise InputError(f"{given} figures, which --plot draws: add --plot")
     wanted = figures.drawing(kinds, form) if plot else None
     chosen = engines.get(engine)
-    cut = [] if snaplen is None else [f"record.snaplen={snaplen} B"]
+    cut = [*([] if snaplen is None else [f"record.snaplen={snaplen} B"]), *settings_of(more or ())]
     todo = _jobs(target, topo, xp, [*(settings or ()), *cut], seed, runs or (), axes or ())
     for message in dict.fromkeys(message for job in todo if isinstance(job, jobs.Job) for message in job.warnings):
         warn(message)
@@ -103,13 +115,17 @@ def run(
     single = [job for job in todo if job not in varied]
     for name in (figures.of_sweeps(wanted) if wanted is not None and not varied else None) or ():
         warn(f"'{name}' shows a sweep, and nothing varies here: it is not drawn")
-    kept = running.Kept(pcap.value, qlog, segments=plot or as_iperf3)
+    kept = replace(record, segments=plot or as_iperf3)
     with ExitStack() as stack:
         places = [
             None if out is None else stack.enter_context(folder.claim(out / job.folder, folder.RUN, job.inputs))
             for job in single
         ]
-        code = sweeps.run(varied, engine, pcap.value, qlog, out, wanted, parallel, cluster) if varied else DONE
+        code = (
+            sweeps.run(varied, engine, replace(record, account=False), out, wanted, parallel, cluster)
+            if varied
+            else DONE
+        )
         for job, held in zip(single, places, strict=True):
             recording = _run(job, chosen, kept, held)
             if as_iperf3:
@@ -193,13 +209,13 @@ def _jobs(
     return jobs.of_target(target, runs, settings, seed, axes, later=True)
 
 
-def _run(job: Todo, engine: Engine, kept: running.Kept, held: Folder | None) -> Recording:
+def _run(job: Todo, engine: Engine, kept: Record, held: Folder | None) -> Recording:
     """Runs, and writes everything but figures."""
     with progress.shown(job.name) as callback:
         try:
             if held is not None:
                 return running.run(job.name, job.plan, job.scenario, engine, kept, held, callback)
-            options = Options(segments=kept.segments, account=account.is_read(job.plan.view))
+            options = engines.into(replace(kept, account=account.is_read(job.plan.view)), job.plan, None)
             return running.named(engine.run(job.plan, options, callback), job.name, job.scenario)
         except EngineError as error:
             raise job.placed(error) from error

@@ -14,8 +14,8 @@ from polypath.cli import complete, prose, result, sweeps
 from polypath.cli.console import err, out, table
 from polypath.cli.errors import InputError
 from polypath.labs import Lab, find, get
+from polypath.labs.expectations import bound
 from polypath.results import OutputError, Recording, folder, stored
-from polypath.results.expectations import bound
 from polypath.results.names import of_folders, of_place
 from polypath.scenario import describe_topology
 

@@ -18,10 +18,12 @@ from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import BAD_INPUT, DONE
 from polypath.cli.figures import Drawing
 from polypath.cli.numbers import ONE_VALUE, agreement, estimated, rounded
-from polypath.engines import Captures, EngineError
+from polypath.engines import EngineError
+from polypath.measures import MEASURES
+from polypath.recorded import Record
 from polypath.results import Recording, folder, layout
+from polypath.results.axes import SEED, Axis
 from polypath.results.folder import Folder
-from polypath.results.points import MEASURES, SEED, Axis
 from polypath.results.recording import Written
 from polypath.results.stored import StoredSweep
 from polypath.sweeps import Result, Sweep
@@ -41,8 +43,7 @@ _OF_MANY: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {"least": mi
 def run(
     todo: Sequence[jobs.Job],
     engine: str,
-    captures: Captures,
-    qlogs: bool,
+    record: Record,
     directory: Path | None,
     wanted: Drawing | None,
     parallel: int | None,
@@ -50,7 +51,7 @@ def run(
 ) -> int:
     """Runs the sweeps, prints and draws them; BAD_INPUT where a point failed. Ctrl-C says how to go on."""
     code = DONE
-    for one, result in computed(todo, engine, captures, qlogs, directory, wanted, parallel, cluster):
+    for one, result in computed(todo, engine, record, directory, wanted, parallel, cluster):
         show(result)
         code = max(code, tell_of_failures(result))
         advise(result)
@@ -63,8 +64,7 @@ def run(
 def computed(
     todo: Sequence[jobs.Job],
     engine: str,
-    captures: Captures,
-    qlogs: bool,
+    record: Record,
     directory: Path | None,
     wanted: Drawing | None,
     parallel: int | None,
@@ -89,8 +89,7 @@ def computed(
                     jobs=parallel,
                     cluster=cluster,
                     engine=engine,
-                    captures=captures,
-                    qlogs=qlogs,
+                    record=record,
                     figures=() if wanted is None else figures.files_of_runs(wanted),
                     save=output.save if wanted is None else partial(_drawn, wanted),
                     versions={"polypath": _core.version()},

@@ -13,8 +13,8 @@ from polypath.cli.console import err, out, warn
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.figures import Drawing
 from polypath.cli.options import AsJson, KeyLogs, OutFolder, key_logs
-from polypath.results import folder, summary
-from polypath.results.summary import to_json
+from polypath.measures.summary import summary, to_json
+from polypath.results import folder
 from polypath.units import TIME, UnitError
 
 

@@ -13,9 +13,9 @@ from polypath.cli import complete, jobs, progress
 from polypath.cli.console import out, table
 from polypath.cli.errors import DONE, InputError
 from polypath.cli.options import Jobs, Runs, Settings
-from polypath.results import points
-from polypath.results.paired import pairs_needed
+from polypath.measures import MEASURES
 from polypath.results.phrases import counted
+from polypath.statistics.paired import pairs_needed
 from polypath.what_if.candidates import subject
 from polypath.what_if.intervals import Interval, intervals
 from polypath.what_if.ranked import GOALS, Ranking, Row, Trials, rank, require_support, usual_goal
@@ -74,7 +74,7 @@ def _intervals(target: str) -> list[Interval]:
 
 
 def _show(name: str, found: Ranking, known: int) -> None:
-    measure = points.MEASURES[found.goal.measure]
+    measure = MEASURES[found.goal.measure]
     unit = measure.heading
     over = counted(found.seeds, "seed") + (f", {known} values drawn from their intervals" if known else "")
     rows = table("", unit, "difference", "95 % interval", "", numbers=frozenset((unit, "difference")))
@@ -91,7 +91,7 @@ def _show(name: str, found: Ranking, known: int) -> None:
 
 
 def _figures(found: Ranking, row: Row) -> tuple[str, str, str, str]:
-    printed = points.MEASURES[found.goal.measure].printed
+    printed = MEASURES[found.goal.measure].printed
     mean = "" if row.mean is None else f"{row.mean / printed:.4g}"
     unfinished = f", {row.unfinished} unfinished" if row.unfinished else ""
     of = row.comparison

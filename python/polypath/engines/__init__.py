@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from polypath import _core
-from polypath.engines.base import Captures, Engine, EngineError, Options, Progress, Unplayable, require_captures
+from polypath.engines.base import Captures, Engine, EngineError, Options, Progress, Unplayable, into, missing
+from polypath.engines.base import require as require_known
 from polypath.engines.script import ScriptFailed
 from polypath.engines.sim import Simulator, check
 from polypath.units import nearest
@@ -60,7 +61,9 @@ __all__ = [
     "Unplayable",
     "check",
     "get",
+    "into",
+    "missing",
     "native",
     "require",
-    "require_captures",
+    "require_known",
 ]

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import fnmatch
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol
 
 import polars as pl
 
 from polypath import _core
 from polypath.engines import scheduled
 from polypath.errors import PolypathError
-from polypath.results import Metadata, Recording
+from polypath.recorded import Captures as Captures
+from polypath.recorded import Record
+from polypath.results import Metadata, OutputError, Recording, account, layout
 from polypath.scenario import Plan, compiled
 from polypath.units import nearest
-
-Captures = Literal["none", "hosts", "links"]
 
 #: Called with a program's name, "stdout" or "stderr", and bytes that it printed.
 Output = Callable[[str, str, bytes], None]
@@ -40,7 +41,7 @@ class Unplayable(EngineError):
 
 @dataclass(frozen=True)
 class Options:
-    """What is wanted of a run besides its Recording."""
+    """What an engine is given of a `Record`: where each part goes."""
 
     captures: Captures = "none"
     #: Where the captures go; needed unless `captures` is none.
@@ -63,16 +64,60 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raises EngineError for captures of an unknown kind."""
-        require_captures(self.captures)
+        require(Record(self.captures))
 
 
-def require_captures(kind: str) -> None:
-    """Raises EngineError, with the nearest kind, where there are no captures of that kind."""
-    kinds = get_args(Captures)
-    if kind not in kinds:
-        hint = nearest(kind, kinds)
-        better = f"did you mean '{hint}'?" if hint else f"there is {', '.join(kinds)}"
-        raise EngineError(f"unknown captures '{kind}'; {better}")
+def require(record: Record) -> None:
+    """Raises EngineError, with the nearest name, where something of that name is not recorded."""
+    if (found := record.unknown()) is not None:
+        what, name, known = found
+        hint = nearest(name, known)
+        better = f"did you mean '{hint}'?" if hint else f"there is {', '.join(known)}"
+        raise EngineError(f"unknown {what} '{name}'; {better}")
+
+
+def into(record: Record, plan: Plan, staged: Path | None, output: Output | None = None) -> Options:
+    """The options of a run whose result goes to the folder `staged`; None: to none. Raises EngineError, OutputError."""
+    require(record)
+    kept = record.account
+    if staged is None:
+        return Options(segments=record.segments, account=bool(kept), output=output)
+    return Options(
+        record.captures,
+        None if record.captures == "none" else _folder(staged / layout.CAPTURE),
+        record.segments,
+        staged / layout.QLOG if record.qlogs and plan.has_quic else None,
+        staged / layout.PROGRAMS if plan.view.get("programs") else None,
+        output,
+        account.is_read(plan.view) if kept is None else kept,
+    )
+
+
+def missing(record: Record, files: Collection[str], plan: Plan) -> bool:
+    """Whether a result, which has these files, lacks some of what is to be recorded."""
+    parts = {name.partition("/")[0] for name in files}
+    needed = {
+        layout.QLOG: record.qlogs and plan.has_quic,
+        layout.PROGRAMS: bool(plan.view.get("programs")),
+    }
+    return any(wanted and part not in parts for part, wanted in needed.items()) or not _captured(record, files, plan)
+
+
+def _captured(record: Record, files: Collection[str], plan: Plan) -> bool:
+    """Whether the captures are there, and at those places."""
+    found = {Path(name).name for name in fnmatch.filter(files, f"{layout.CAPTURE}/*{layout.PCAPNG}")}
+    if record.captures == "links":
+        return found == {layout.capture(link["name"]) for link in plan.view["links"]}
+    hosts = {layout.capture(node["name"]) for node in plan.view["nodes"] if node["kind"] == "host"}
+    return record.captures == "none" or (bool(found) and found <= hosts)
+
+
+def _folder(path: Path) -> Path:
+    try:
+        path.mkdir()
+    except OSError as error:
+        raise OutputError(f"cannot write captures: {error.strerror or error}") from error
+    return path
 
 
 def require_own(plan: Mapping[str, Any], whose: str) -> None:

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from polypath.grading.rubric import Criterion, Rubric
 from polypath.grading.work import Found, Seen
-from polypath.results.expectations import bounds
-from polypath.results.measures import REGISTRY
+from polypath.labs.expectations import bounds
+from polypath.measures import REGISTRY
+from polypath.results.settled import settled
 from polypath.scenario.vary import SEED
 
 #: Points are told to so many digits after the point.
@@ -145,7 +146,7 @@ def _seen(criterion: Criterion, values: Sequence[float | str], kept: Sequence[bo
 def _unit(criterion: Criterion) -> str:
     relative = criterion.relative
     if relative is None or relative.by == "difference":
-        return REGISTRY[criterion.measure].unit
+        return REGISTRY[settled(criterion.measure)].unit.shown
     return f"x {relative.reference}"
 
 

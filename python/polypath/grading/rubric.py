@@ -11,8 +11,9 @@ from pydantic import ConfigDict, Field, model_validator
 
 from polypath.grading.fixed import Fixed
 from polypath.labs.claims import problems
+from polypath.measures import REGISTRY
 from polypath.registry import Kind
-from polypath.results.measures import REGISTRY
+from polypath.results.settled import settled
 from polypath.scenario import Scenario, ScenarioError, document
 from polypath.scenario.base import Model
 from polypath.scenario.document import Document
@@ -221,7 +222,7 @@ def _tried(rubric: Rubric, text: Document[_Text]) -> Scenario | None:
 def _problems(place: tuple[str | int, ...], each: Criterion, said: _Text, tried: Scenario | None) -> Iterator[Problem]:
     own = [field.alias or name for name, field in Criterion.model_fields.items()]
     yield from problems(place, each.measure, each.parameters, own, tried)
-    if each.measure in REGISTRY and (relative := each.relative) and relative.reference not in said.reference:
+    if settled(each.measure) in REGISTRY and (relative := each.relative) and relative.reference not in said.reference:
         yield unknown_at((*place, "relative_to"), "reference", relative.reference, said.reference)
     axes = {axis.name: axis.labels for axis in tried.axes} if tried is not None else {}
     for axis, label in each.at.items() if tried is not None else ():

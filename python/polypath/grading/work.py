@@ -13,9 +13,10 @@ from polypath import engines
 from polypath.engines import EngineError, Options
 from polypath.errors import PolypathError
 from polypath.grading.rubric import Criterion, Rubric
+from polypath.measures import REGISTRY
 from polypath.registry import RegistryError
 from polypath.results import MetricError, Recording
-from polypath.results.measures import REGISTRY
+from polypath.results.settled import settled
 from polypath.scenario import Scenario, ScenarioError
 from polypath.scenario.script import parameters
 from polypath.sweeps import points
@@ -98,7 +99,7 @@ def tried(rubric: Rubric, scenario: Scenario) -> Found:
 def _figures(criteria: Sequence[Criterion], recording: Recording) -> Iterator[float | str]:
     for each in criteria:
         try:
-            figure = REGISTRY[each.measure](recording, each.parameters)
+            figure = REGISTRY[settled(each.measure)](recording, each.parameters)
         except MetricError as error:
             yield str(error)
             continue

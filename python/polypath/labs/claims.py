@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from polypath.results.measures import REGISTRY
+from polypath.measures import REGISTRY
+from polypath.results.settled import settled
 from polypath.scenario import Scenario
 from polypath.scenario.errors import Problem, unknown_at
 from polypath.scenario.positions import Path
@@ -25,10 +25,11 @@ def problems(
 
     Without a `scenario`, any connection may be named.
     """
+    measure = settled(measure)
     if measure not in REGISTRY:
         yield unknown_at((*place, "measure"), "measure", measure, REGISTRY)
         return
-    taken = dict(list(inspect.signature(REGISTRY[measure].compute).parameters.items())[1:])
+    taken = REGISTRY[measure].parameters
     known = [*own, *taken]
     meant = set()
     for key in parameters:

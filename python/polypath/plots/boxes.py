@@ -17,13 +17,14 @@ from matplotlib.axes import Axes
 from matplotlib.cbook import boxplot_stats
 from matplotlib.figure import Figure
 
+from polypath.measures import MEASURES
 from polypath.plots.curve import Swept, slant
 from polypath.plots.files import Picture
 from polypath.plots.requests import label_decades
 from polypath.plots.style import Look, colour, rounded, style
-from polypath.results import benefit
+from polypath.results.axes import SEED, Axis
 from polypath.results.names import told_apart
-from polypath.results.points import MEASURES, SEED, Axis
+from polypath.statistics import benefit
 
 #: Labels of an axis that has a box for each; over one that has more, values are put together.
 MOST_BOXES: Final = 8
@@ -53,7 +54,7 @@ class _Panel:
 
 def draw_benefits(sweeps: Sequence[Swept], look: Look | None = None) -> Figure | None:
     """A column for each sweep and a row for each transport over several paths; None where none stands beside its own
-    over one path (`polypath.results.benefit.of_sweep`)."""
+    over one path (`polypath.statistics.benefit.of_sweep`)."""
     found = {
         name: benefit.of_sweep(sweep.points, sweep.axes)
         for name, sweep in zip(told_apart([sweep.name for sweep in sweeps]), sweeps, strict=True)
@@ -96,7 +97,7 @@ def draw_measure(sweeps: Sequence[Swept], measure: str, look: Look | None = None
         return None
     heads = [panel.title for panel in next(iter(grid.values()))]
     shown, sides = list(grid.values())[:_MOST_ROWS], _sides(list(grid))[:_MOST_ROWS]
-    about = f"{MEASURES[measure].title} ({MEASURES[measure].unit})"
+    about = f"{MEASURES[measure].title} ({MEASURES[measure].unit.data})"
     figure = _draw(sweeps, shown, heads, sides, look or Look(), about, one_scale=True)
     if len(grid) > len(shown):
         figure.text(0.01, 0.0, f"{len(shown)} of {len(grid)} rows", fontsize="small")

@@ -17,12 +17,13 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from polypath.measures import MEASURES
 from polypath.plots import legends
 from polypath.plots.base import drawing, put_legend
 from polypath.plots.requests import label_decades
 from polypath.plots.style import Look, colour, rounded, style
 from polypath.results import MetricError
-from polypath.results.points import MEASURES, SEED, Axis
+from polypath.results.axes import SEED, Axis
 
 #: Greatest over least value from which an axis is logarithmic.
 _LOGARITHMIC = 20
@@ -98,7 +99,7 @@ def curve(result: Swept, ax: Axes | None = None, *, measure: str = "goodput_mbps
     with drawing(ax) as axes:
         _panel(axes, roles, own, result.points if measure == "goodput_mbps" else None)
         axes.set_ylim(bottom=0)
-        axes.set(xlabel=_label(roles.along), ylabel=f"{MEASURES[measure].title} ({MEASURES[measure].unit})")
+        axes.set(xlabel=_label(roles.along), ylabel=f"{MEASURES[measure].title} ({MEASURES[measure].unit.data})")
         put_legend(axes, legend and (roles.colours is not None or len(axes.get_legend_handles_labels()[0]) > 1))
         return axes
 
@@ -148,7 +149,7 @@ def _draw(result: Swept, measure: str, roles: _Roles, look: Look) -> Figure:
     # They share the axis: from when its bottom is set on, its top does not follow what is drawn.
     panels[0].set_ylim(bottom=0)
     for panel in grid[:, 0]:
-        panel.set_ylabel(f"{MEASURES[measure].title} ({MEASURES[measure].unit})")
+        panel.set_ylabel(f"{MEASURES[measure].title} ({MEASURES[measure].unit.data})")
     for column in range(columns):
         below = [row for row in range(rows) if row * columns + column < len(shown)]
         grid[below[-1]][column].set_xlabel(_label(roles.along))

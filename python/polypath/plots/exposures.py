@@ -14,7 +14,7 @@ from polypath.plots.base import put_legend
 from polypath.plots.files import Picture
 from polypath.plots.style import Look, colour, style
 from polypath.results import Recording, exposure, metrics
-from polypath.results.points import SEED, Axis
+from polypath.results.axes import SEED, Axis
 
 _MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 #: Curves that are told apart by colour and marker.

@@ -17,8 +17,8 @@ from matplotlib.patches import Patch
 from polypath.plots.changes import mark
 from polypath.plots.style import Look, colour, listed, style
 from polypath.results import Recording, metrics
+from polypath.results.axes import SEED, Axis
 from polypath.results.changes import changes
-from polypath.results.points import SEED, Axis
 
 MOST_PANELS = 240
 _LEAST_INTERVALS = 10

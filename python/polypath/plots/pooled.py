@@ -20,7 +20,8 @@ from polypath.plots.files import Picture
 from polypath.plots.requests import DELAY, distribution, shows
 from polypath.plots.style import Look, colour, style
 from polypath.results import Recording, metrics
-from polypath.results.points import FLOWS, SEED, Axis
+from polypath.results.axes import SEED, Axis
+from polypath.statistics.points import FLOWS
 
 #: Curves that are told apart by colour.
 MOST_CURVES: Final = 8

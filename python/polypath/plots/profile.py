@@ -9,12 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from polypath.measures import MEASURES
 from polypath.plots.base import drawing, put_legend
 from polypath.plots.curve import Swept
 from polypath.plots.files import Picture
 from polypath.plots.style import Look, colour, style
-from polypath.results import MetricError, across
-from polypath.results.points import MEASURES, SEED
+from polypath.results import MetricError
+from polypath.results.axes import SEED
+from polypath.statistics import across
 
 _ALL = 1.0
 #: Factors that an axis names, as many as leave room: the next is a fifth more at least.

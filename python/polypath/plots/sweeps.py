@@ -11,13 +11,15 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
+from polypath.measures import MEASURES, short
 from polypath.plots import boxes, exposures, pooled
 from polypath.plots.curve import Swept, draw_curves
 from polypath.plots.files import write
 from polypath.plots.grid import MOST_PANELS, Places, draw_grid, drawn_axes
 from polypath.plots.profile import draw_profiles
 from polypath.plots.style import Look, style
-from polypath.results.points import MEASURES, Axis, short
+from polypath.results.axes import Axis
+from polypath.results.settled import OLD, settled
 
 GRID: Final = "grid-goodput"
 DELAYS: Final = "cdf-delay"
@@ -41,6 +43,13 @@ KINDS: Final[Mapping[str, str]] = {
     },
 }
 """The figures of a sweep by name, with a description."""
+
+
+def named(kind: str) -> str:
+    """A figure's present name, also of one that is named after a measure's old name."""
+    form, _, measure = kind.partition("-")
+    return f"{form}-{settled(measure)}" if kind not in KINDS and measure in OLD else kind
+
 
 SHARED: Final = (BENEFIT, *BOXES)
 """Those that several sweeps may share."""

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from polypath.labs.expectations import Row
+from polypath.measures import MEASURES
+from polypath.measures.summary import summary
 from polypath.report import columns, listing, network, series
-from polypath.results import Recording, account, causes, metrics, notes, other_tables, reasons, summary, uplinks
+from polypath.results import Recording, account, causes, metrics, notes, other_tables, reasons, uplinks
+from polypath.results.axes import SEED
 from polypath.results.changes import changes
-from polypath.results.expectations import Row
 from polypath.results.metrics import Connection, Subflow
 from polypath.results.names import told_apart
 from polypath.results.palette import PALETTE
-from polypath.results.points import MEASURES, SEED
 
 FORMAT: Final = 1
 #: Connections of a run that have charts, and events that are listed.

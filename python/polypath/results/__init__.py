@@ -3,6 +3,5 @@
 from polypath.results.errors import MetricError, UnknownName
 from polypath.results.files import OutputError
 from polypath.results.recording import Metadata, Recording
-from polypath.results.summary import summary
 
-__all__ = ["Metadata", "MetricError", "OutputError", "Recording", "UnknownName", "summary"]
+__all__ = ["Metadata", "MetricError", "OutputError", "Recording", "UnknownName"]

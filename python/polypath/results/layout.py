@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from polypath import recorded
+
 MANIFEST = "manifest.json"
 PLAN = "plan.json"
 SCENARIO = "scenario.toml"
@@ -10,11 +12,11 @@ INPUTS = "inputs"
 SUMMARY = "summary.json"
 EVENTS = "events"
 SERIES = "series"
-CAPTURE = "capture"
+CAPTURE = recorded.CAPTURE
 #: What `capture` ends names with.
 PCAPNG = ".pcapng"
 KEY_LOG = f"{CAPTURE}/keys.log"
-QLOG = "qlog"
+QLOG = recorded.QLOG
 PROGRAMS = "programs"
 #: What a program wrote, below its own folder.
 PROGRAM_FILES = "files"

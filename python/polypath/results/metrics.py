@@ -6,7 +6,7 @@ Times are nanoseconds since the start of the run, rates bit/s, as in the Recordi
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import floor
@@ -285,6 +285,10 @@ def refused(recording: Recording, of: Connection) -> int:
     if of.id is None:
         return 0
     return recording.table("events").filter(kind="datagram-refused", connection=of.id).height
+
+
+FEWEST: Final[Mapping[str, int]] = {"p50": 1, "p95": 20, "p99": 100}
+"""How many requests or flows a percentile needs: with fewer, it lies between the two longest."""
 
 
 @dataclass(frozen=True)

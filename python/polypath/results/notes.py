@@ -9,7 +9,6 @@ from polypath.results import Recording, client_addresses, metrics, outstanding, 
 from polypath.results.metrics import SECOND
 from polypath.results.outstanding import SILENT_NS
 from polypath.results.phrases import counted, milliseconds, significant
-from polypath.results.points import FEWEST
 
 
 def of(recording: Recording, connection: metrics.Connection, subflows: Sequence[metrics.Subflow]) -> Iterator[str]:
@@ -111,7 +110,7 @@ def _delays(recording: Recording, connection: metrics.Connection) -> Iterator[st
     yield counted(known.sent, "message" if messages else "request")
     if known.answered:
         yield f"delay median {_delay(known, 0.5, lost)}"
-        if known.sent >= FEWEST["p95"]:
+        if known.sent >= metrics.FEWEST["p95"]:
             yield f"95th percentile {_delay(known, 0.95, lost)}"
         if not known.unanswered:
             yield f"longest {_delay(known, 1.0, lost)}"

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from polypath.results import bridges, completions, control, costs, tunnels
-from polypath.results.metrics import Delays
-from polypath.results.points import FEWEST
+from polypath.results.metrics import FEWEST, Delays
 from polypath.results.recording import Recording
 
 #: How a program of the machine ended.
 _ENDED: Final = {"exited": "by itself", "killed": "by a signal", "ended": "with the run", "open": "not"}
-#: How many flows a quantile needs to be printed (`points.FEWEST`).
+#: How many flows a quantile needs to be printed (`metrics.FEWEST`).
 _FEWEST: Final = {0.95: FEWEST["p95"], 0.99: FEWEST["p99"]}
 
 

@@ -204,12 +204,10 @@ class Recording:
 
     def commit(self, held: folder.Folder, staged: Path) -> None:
         """Writes everything of a result but figures; captures may be in `staged` already. Raises OutputError."""
-        from polypath.results.summary import summary, to_json
-
         self.write(staged)
         if self.scenario is not None:
             write_scenario(staged, self.scenario.stored())
-        write_text(staged / layout.SUMMARY, to_json(summary(self)))
+        write_text(staged / layout.SUMMARY, import_module("polypath.measures.summary").text(self))
         held.commit(self.metadata.to_data())
 
     def write(self, directory: Path) -> None:

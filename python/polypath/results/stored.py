@@ -10,9 +10,10 @@ from typing import Any
 import polars as pl
 
 from polypath.results import folder, layout, reading, swept
+from polypath.results.axes import Axis
 from polypath.results.files import OutputError
-from polypath.results.points import Axis
 from polypath.results.recording import Recording
+from polypath.results.settled import OLD
 from polypath.results.swept import SweptRun
 
 
@@ -54,6 +55,12 @@ def point(directory: Path, name: object) -> Path:
     if not isinstance(name, str) or name in ("", ".", "..") or "/" in name or "\0" in name:
         raise OutputError(f"{directory / layout.INDEX} names {name!r}, which is no folder of a point")
     return directory / name
+
+
+def _settled(points: pl.DataFrame, statistics: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables with the present names of their figures."""
+    columns = {name: now for name, now in OLD.items() if name in points.columns}
+    return points.rename(columns), statistics.with_columns(pl.col("measure").replace(dict(OLD)))
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,7 @@ class StoredSweep:
             points, statistics = (
                 reading.table(folder.located(directory, name)) for name in (layout.POINTS, layout.STATISTICS)
             )
-            return cls(str(index["name"]), axes, points, statistics, places, without)
+            return cls(str(index["name"]), axes, *_settled(points, statistics), places, without)
         except OutputError:
             raise
         except FileNotFoundError as error:

@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from polypath.results.axes import SEED, Axis
 from polypath.results.errors import UnknownName
 from polypath.results.files import OutputError
-from polypath.results.points import SEED, Axis
 from polypath.results.recording import Recording
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-#: Figures of subflows, by the lists of `polypath.results.points`, and what their columns begin with.
+#: Figures of subflows, by the lists of `polypath.statistics.points`, and what their columns begin with.
 _OF_SUBFLOWS: Final[Mapping[str, str]] = {"subflow_share": "share", "subflow_goodput_mbps": "goodput_mbps"}
 _INTERFACE: Final = "interface"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from polypath import registry
+from polypath.recorded import SAID
 from polypath.scenario import declared, pages, script
 from polypath.scenario.base import Model
 from polypath.scenario.declared import Declared, OneOf
@@ -463,12 +464,10 @@ class Record(Model):
 
     interval: Period = 100 * MS
     """Sampling interval."""
-    segments: bool = False
-    """One row per segment, for time-sequence plots."""
+    segments: bool = Field(False, description=SAID["segments"].help)
     decisions: bool = False
     """One event per scheduling decision; only in the simulator."""
-    account: bool = False
-    """The capacity of the links that bound a connection, and the causes of unused capacity."""
+    account: bool = Field(False, description=SAID["account"].help)
     memory: Size = 4_000_000_000
     """In the simulator, a run is stopped if its rows, requests and packets take more memory. Summary and files briefly
     take about twice as much."""

@@ -16,9 +16,11 @@ from typing import Any
 
 import polars as pl
 
-from polypath.results.points import MEASURES, SEED, Axis
-from polypath.results.statistics import over_seeds
+from polypath.measures import MEASURES
+from polypath.results.axes import SEED, Axis
+from polypath.results.settled import settled
 from polypath.scenario.seeds import Seeds, Width
+from polypath.statistics.estimate import over_seeds
 
 #: The labels of a place, without its seed, in the order of the axes.
 Place = tuple[str, ...]
@@ -68,19 +70,25 @@ class Interval:
 def intervals(seeds: Seeds, points: pl.DataFrame, axes: Sequence[Axis]) -> list[Interval]:
     """Those that `seeds` asks for, of the points that have run."""
     names = [axis.name for axis in axes if axis.name != SEED]
-    table = over_seeds(points, axes, {name: MEASURES[name] for name in seeds.until})
+    wanted = _wanted(seeds)
+    table = over_seeds(points, axes, {name: MEASURES[name] for name in wanted})
     return [
         Interval(
             tuple(row[name] for name in names),
             row["connection"],
             row["measure"],
-            seeds.until[row["measure"]],
+            wanted[row["measure"]],
             row["n"],
             row["mean"],
             _half(row),
         )
         for row in table.iter_rows(named=True)
     ]
+
+
+def _wanted(seeds: Seeds) -> dict[str, Width]:
+    """The widths by the present names of their measures."""
+    return {settled(name): width for name, width in seeds.until.items()}
 
 
 def _half(row: Mapping[str, Any]) -> float | None:
@@ -108,7 +116,7 @@ def _counts(seeds: Seeds, found: Sequence[Interval], ran: Mapping[Place, int]) -
 
 def unmet(seeds: Seeds, found: Sequence[Interval]) -> list[str]:
     """In words, what is asked for and is not so: intervals that stayed wide, and measures that no connection has."""
-    missing = [measure for measure in seeds.until if all(each.measure != measure for each in found)]
+    missing = [measure for measure in _wanted(seeds) if all(each.measure != measure for each in found)]
     return [
         *(f"no connection has a figure {measure}" for measure in missing),
         *(str(each) for each in found if each.half is None or each.is_wide),

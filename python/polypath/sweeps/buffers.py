@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from polypath.engines import EngineError
-from polypath.results import points as tables
 from polypath.results.paths import is_reverse
 from polypath.scenario import Scenario, ScenarioError
 from polypath.scenario.tables import application_names, between_hosts
+from polypath.statistics import points as tables
 from polypath.sweeps import executor
 from polypath.sweeps.executor import WorkerLost
 from polypath.sweeps.point import Failure, Task, summarised

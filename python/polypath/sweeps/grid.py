@@ -10,13 +10,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from polypath.measures import MEASURES
+from polypath.results.axes import Axis
 from polypath.results.names import of_place
-from polypath.results.points import COLUMNS, MEASURES, Axis
-from polypath.results.statistics import COLUMNS as STATISTICS
+from polypath.results.settled import settled
 from polypath.scenario import Plan, Scenario, ScenarioError
 from polypath.scenario.settings import overrides
 from polypath.scenario.vary import SEED, Value, seed_value
 from polypath.scenario.vary import Axis as Varied
+from polypath.statistics.estimate import COLUMNS as STATISTICS
+from polypath.statistics.points import COLUMNS
 from polypath.units import nearest
 
 #: Longest name of a point's folder.
@@ -190,7 +193,7 @@ def _require_columns(scenario: Scenario, found: Sequence[Axis]) -> None:
 def _require_measures(scenario: Scenario) -> None:
     """Raises ScenarioError where seeds are asked for until a measure that there is not."""
     for name in scenario.adaptive.until if scenario.adaptive is not None else ():
-        if name not in MEASURES:
+        if settled(name) not in MEASURES:
             hint = nearest(name, MEASURES)
             message = f"vary.seeds.until: unknown measure '{name}'"
             message += "" if hint else f"; there is {', '.join(MEASURES)}"

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from polypath import engines
+from polypath.recorded import Record
 from polypath.results import folder, layout
 from polypath.results.files import OutputError
 from polypath.scenario import Scenario
 from polypath.sweeps.grid import Point
-from polypath.sweeps.point import Wanted
 
 _FIRST: Final = json.dumps({"polypath": "points of a sweep", "format": 1}) + "\n"
 #: What stands before the checksum of a line.
@@ -49,9 +49,11 @@ class Line:
 class Keys:
     """Makes the keys of a sweep's points."""
 
-    def __init__(self, scenario: Scenario, engine: str, versions: Mapping[str, str], wanted: Wanted) -> None:
+    def __init__(
+        self, scenario: Scenario, engine: str, versions: Mapping[str, str], record: Record, figures: Sequence[str]
+    ) -> None:
         base = scenario.model_copy(update={"vary": {}})
-        parts: list[Any] = [base.to_toml(), engine, dict(versions), asdict(wanted), _package()]
+        parts: list[Any] = [base.to_toml(), engine, dict(versions), asdict(record), list(figures), _package()]
         parts += [[str(path), _content(path)] for path in scenario.scripts()]
         self._base = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()
 

@@ -8,49 +8,25 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from polypath import engines
-from polypath.engines import Captures, EngineError, Options
+from polypath.engines import EngineError, Options
 from polypath.engines.base import no_progress
-from polypath.results import MetricError, OutputError, Recording, folder, layout, points, summary
+from polypath.measures.summary import summary
+from polypath.recorded import Record
+from polypath.results import MetricError, OutputError, Recording, folder, layout
 from polypath.results.folder import Folder
 from polypath.results.recording import Written
 from polypath.scenario import Plan
+from polypath.statistics import points
 
 #: Puts a recording and its scenario into a folder, with the captures that were staged there.
 Save = Callable[[Recording, Written | None, Folder, Path], None]
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What belongs to the result of a point beside its tables."""
-
-    captures: Captures = "none"
-    qlogs: bool = False
-    #: Patterns of files, each of which some figure has.
-    figures: tuple[str, ...] = ()
-
-    def missing(self, files: Collection[str], plan: Plan) -> bool:
-        """Whether a result lacks some of it; `files`: those that it has."""
-        parts = {name.partition("/")[0] for name in files}
-        needed = {
-            layout.QLOG: self.qlogs and plan.has_quic,
-            layout.PROGRAMS: bool(plan.view.get("programs")),
-        }
-        return (
-            any(wanted and part not in parts for part, wanted in needed.items())
-            or not all(fnmatch.filter(files, f"{layout.PLOTS}/{figure}") for figure in self.figures)
-            or not self._captured(files, plan)
-        )
-
-    def _captured(self, files: Collection[str], plan: Plan) -> bool:
-        """Whether the captures are there, and at those places."""
-        found = {Path(name).name for name in fnmatch.filter(files, f"{layout.CAPTURE}/*{layout.PCAPNG}")}
-        if self.captures == "links":
-            return found == {layout.capture(link["name"]) for link in plan.view["links"]}
-        hosts = {layout.capture(node["name"]) for node in plan.view["nodes"] if node["kind"] == "host"}
-        return self.captures == "none" or (bool(found) and found <= hosts)
+#: A sweep keeps no accounts unless they are asked for.
+UNASKED: Final = Record(account=False)
 
 
 @dataclass(frozen=True)
@@ -62,12 +38,19 @@ class Task:
     #: The scenario of the point, for its folder.
     scenario: Written | None = None
     engine: str = "sim"
-    wanted: Wanted = Wanted()
+    record: Record = UNASKED
+    #: Patterns of files, each of which some figure has.
+    figures: tuple[str, ...] = ()
     #: The point's folder; None: nothing is written.
     directory: Path | None = None
     save: Save | None = None
     #: The files that the scenario was read from.
     inputs: Sequence[Path] = ()
+
+    def lacks(self, files: Collection[str]) -> bool:
+        """Whether a result, which has these files, lacks some of what is asked for."""
+        drawn = all(fnmatch.filter(files, f"{layout.PLOTS}/{figure}") for figure in self.figures)
+        return not drawn or engines.missing(self.record, files, self.plan)
 
 
 @dataclass(frozen=True)
@@ -147,13 +130,7 @@ def _run(task: Task) -> Recording:
         return _finished(task, Options())
     with folder.claim(task.directory, folder.RUN, task.inputs) as held:
         staged = held.stage()
-        wanted = task.wanted
-        captures = None if wanted.captures == "none" else staged / layout.CAPTURE
-        if captures is not None:
-            captures.mkdir()
-        qlogs = staged / layout.QLOG if wanted.qlogs and task.plan.has_quic else None
-        programs = staged / layout.PROGRAMS if task.plan.view.get("programs") else None
-        recording = _finished(task, Options(wanted.captures, captures, bool(wanted.figures), qlogs, programs))
+        recording = _finished(task, engines.into(task.record, task.plan, staged))
         task.save(recording, task.scenario, held, staged)
     return recording
 

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -15,21 +15,22 @@ from typing import Any, overload
 import polars as pl
 
 from polypath import engines
-from polypath.engines import Captures, EngineError
+from polypath.engines import EngineError
 from polypath.progress import of_points
+from polypath.recorded import Record
 from polypath.results import folder, swept
-from polypath.results import points as tables
+from polypath.results.axes import SEED, Axis
 from polypath.results.folder import Folder
-from polypath.results.points import SEED, Axis
-from polypath.results.statistics import over_seeds
 from polypath.results.swept import SweptRun
 from polypath.scenario import Plan, Scenario
 from polypath.scenario.seeds import Seeds
+from polypath.statistics import points as tables
+from polypath.statistics.estimate import over_seeds
 from polypath.sweeps import adaptive, executor, grid, store
 from polypath.sweeps.executor import WorkerLost
 from polypath.sweeps.grid import Point
 from polypath.sweeps.journal import Journal, Keys
-from polypath.sweeps.point import Failure, Packed, Save, Task, Wanted, packed, placed, tabled
+from polypath.sweeps.point import UNASKED, Failure, Packed, Save, Task, packed, placed, tabled
 
 #: Called with the number of points that are done and that of all.
 Progress = Callable[[int, int], None]
@@ -57,9 +58,9 @@ class Result:
 
     name: str
     axes: Sequence[Axis]
-    #: A row for each connection of each point that has a result (`polypath.results.points`).
+    #: A row for each connection of each point that has a result (`polypath.statistics.points`).
     points: pl.DataFrame
-    #: The same over seeds (`polypath.results.statistics`).
+    #: The same over seeds (`polypath.statistics.estimate`).
     statistics: pl.DataFrame
     #: The points without a result, and why.
     failures: Sequence[tuple[Point, str]]
@@ -97,8 +98,7 @@ def run(
     jobs: int | None = None,
     cluster: str | None = None,
     engine: str = "sim",
-    captures: Captures = "none",
-    qlogs: bool = False,
+    record: Record = UNASKED,
     figures: Sequence[str] = (),
     save: Save | None = None,
     versions: Mapping[str, str] | None = None,
@@ -116,11 +116,10 @@ def run(
     cluster is unreachable or lost.
     """
     engines.require(engine)
-    engines.require_captures(captures)
+    engines.require_known(record)
     if jobs is not None and jobs < 1:
         raise EngineError(f"a sweep needs at least 1 job, not {jobs}")
-    wanted = Wanted(captures, qlogs, tuple(figures))
-    if wanted != Wanted() and (save is None or any(one.directory is None for one in sweeps)):
+    if (figures or any(record.in_files())) and (save is None or any(one.directory is None for one in sweeps)):
         raise EngineError("captures, qlogs and figures of a sweep need a directory to go to, and save")
     with ExitStack() as stack:
         if progress is None:
@@ -129,7 +128,7 @@ def run(
         held = [None if one.directory is None else stack.enter_context(_claimed(one, one.directory)) for one in sweeps]
         known = {**_beside(engine), **(versions or {})}
         courses = [
-            _Course(one, own, engine, known, wanted, partial(_task, one, engine, wanted, save))
+            _Course(one, own, engine, known, record, figures, partial(_task, one, engine, record, tuple(figures), save))
             for one, own in zip(sweeps, held, strict=True)
         ]
         return _run(courses, jobs, cluster, progress)
@@ -180,7 +179,8 @@ class _Course:
     held: Folder | None
     engine: str
     versions: Mapping[str, str]
-    wanted: Wanted
+    record: Record
+    figures: Sequence[str]
     task: Callable[[Point], Task]
     points: Sequence[Point] = ()
     #: Of each point by its folder: its number among those with rows, or why it has none. The others are missing.
@@ -193,7 +193,7 @@ class _Course:
     def __post_init__(self) -> None:
         if self.held is not None:
             versions = {**self.versions, **_kernels(self.sweep.scenario)}
-            keys = Keys(self.sweep.scenario, self.engine, versions, self.wanted)
+            keys = Keys(self.sweep.scenario, self.engine, versions, self.record, self.figures)
             self.journal = Journal(self.held.path, keys)
         self._take(self.sweep.points)
         self.kept = self.done
@@ -418,7 +418,7 @@ def _clean(sweep: Sweep) -> None:
             folder.clean(sweep.directory / name)
 
 
-def _task(sweep: Sweep, engine: str, wanted: Wanted, save: Save | None, point: Point) -> Task:
+def _task(sweep: Sweep, engine: str, record: Record, figures: tuple[str, ...], save: Save | None, point: Point) -> Task:
     if sweep.directory is None:
         return Task(_title(sweep, point), point.plan, engine=engine)
     directory = sweep.directory / point.folder
@@ -427,7 +427,8 @@ def _task(sweep: Sweep, engine: str, wanted: Wanted, save: Save | None, point: P
         point.plan,
         point.scenario.stored(),
         engine,
-        wanted,
+        replace(record, segments=record.segments or bool(figures)),
+        figures,
         directory,
         save,
         tuple(sweep.inputs),

@@ -6,8 +6,8 @@ The directory has these files besides:
                          properties; points[] folder, values, seed, plan_sha256, state (done, missing, failed),
                          failure; files, the sweep's own with their SHA-256
     scenario.toml        with the axes in its table [vary]; inputs/ has the files that it names
-    points.parquet       a row for each connection of each point (`polypath.results.points`)
-    statistics.parquet   the same over seeds (`polypath.results.statistics`)
+    points.parquet       a row for each connection of each point (`polypath.statistics.points`)
+    statistics.parquet   the same over seeds (`polypath.statistics.estimate`)
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any
 import polars as pl
 
 from polypath.results import Metadata, folder, layout, reading
+from polypath.results.axes import Axis
 from polypath.results.files import write_table
 from polypath.results.folder import Folder
-from polypath.results.points import Axis
 from polypath.results.recording import Contents, write_scenario
 from polypath.sweeps.grid import Point
 from polypath.sweeps.point import Failure, Task
@@ -45,7 +45,7 @@ def finished(task: Task, versions: Mapping[str, str]) -> Mapping[str, Any] | Non
     if not (same and current) or metadata.interrupted:
         return None
     listed = folder.files(task.directory, folder.RUN)
-    if listed is None or task.wanted.missing(listed, task.plan):
+    if listed is None or task.lacks(listed):
         return None
     return summary if folder.intact(task.directory, folder.RUN, listed) else None
 

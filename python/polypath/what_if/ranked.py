@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from polypath.results import points
-from polypath.results.paired import Comparison, compare, judged
+from polypath.measures import MEASURES
+from polypath.results.metrics import FEWEST
 from polypath.scenario import Plan, Scenario, ScenarioError
+from polypath.statistics import points
+from polypath.statistics.paired import Comparison, compare, judged
 from polypath.sweeps import executor
 from polypath.sweeps.executor import WorkerLost
 from polypath.sweeps.point import Failure, Task, summarised
@@ -79,7 +81,7 @@ def require_support(goal: str, scenario: Scenario, of: Subject) -> None:
     work = _work(scenario, of)
     if goal == "delay-p95" and not _supports_p95(work):
         raise ScenarioError(
-            f"a 95th percentile needs {points.FEWEST['p95']} requests, and '{of.name}' sends {work['count']}; "
+            f"a 95th percentile needs {FEWEST['p95']} requests, and '{of.name}' sends {work['count']}; "
             "the goal delay-median needs one"
         )
 
@@ -91,7 +93,7 @@ def _work(scenario: Scenario, of: Subject) -> Mapping[str, Any]:
 
 def _supports_p95(work: Mapping[str, Any]) -> bool:
     count = work.get("count")
-    return count is None or count >= points.FEWEST["p95"]
+    return count is None or count >= FEWEST["p95"]
 
 
 class Trials:
@@ -195,7 +197,7 @@ def is_better(goal: Goal, found: Comparison) -> bool:
 
 
 def _rows(goal: Goal, figures: Mapping[Candidate, Sequence[float | None]]) -> tuple[Row, ...]:
-    beyond = points.MEASURES[goal.measure].beyond
+    beyond = MEASURES[goal.measure].beyond
     base = figures[AS_IT_IS]
     varies = len({tuple(each) for each in figures.values()}) > 1
     others = [each for each in figures if each is not AS_IT_IS]

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import polars as pl
 
+from polypath.results.axes import SEED, Axis
 from polypath.results.metrics import MetricError
-from polypath.results.points import SEED, Axis
 
 #: Of each transport over several paths that over one.
 SINGLE: Final[Mapping[str, str]] = {"mpquic": "quic", "mptcp": "tcp"}
@@ -46,7 +46,7 @@ def of_sweep(points: pl.DataFrame, axes: Sequence[Axis]) -> list[Benefit]:
     """The benefit at each place with a transport over several paths and its single-path counterpart over each path.
 
     One axis must have a label for each path on which single-path connections begin, and another one the transports.
-    `points` is the sweep's table (`polypath.results.points`). Seeds are separate places.
+    `points` is the sweep's table (`polypath.statistics.points`). Seeds are separate places.
     """
     names = [axis.name for axis in axes]
     rows = points.filter(pl.col(_GOODPUT).is_not_null()).select(

@@ -69,6 +69,8 @@ from typing import Any
 
 import polars as pl
 
+from polypath.measures.measure import MBPS, Of
+from polypath.measures.registry import MEASURES
 from polypath.results import account, bridges, completions, control, costs, metrics, pages, tunnels, video
 from polypath.results.recording import Recording
 
@@ -220,8 +222,12 @@ def _costs(recording: Recording) -> dict[str, Any]:
         }
         for each in found.links
     ]
-    totals = {"cost": found.cost, "priced_bytes": found.priced_bytes, "over_cap_bytes": found.over_cap_bytes}
-    return {"costs": {**totals, "links": links}}
+    return {"costs": {**_figures("run", recording), "links": links}}
+
+
+def text(recording: Recording) -> str:
+    """The content of summary.json."""
+    return to_json(summary(recording))
 
 
 def to_json(data: dict[str, Any]) -> str:
@@ -237,7 +243,7 @@ def _connection(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
         "blocking": _blocking(metrics.blocking(recording, of)),
         **_account(recording, of),
         "requests": {**requests, "delay_s": [_seconds(delay) for delay in metrics.delays(recording, of)]},
-        **_video(video.playback(recording, of)),
+        **_video(recording, of),
         **_page(recording, of),
         **_both_ways(recording, of),
         "subflows": subflows,
@@ -250,19 +256,22 @@ def _account(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
     return {} if kept is None else {"account": kept.data()}
 
 
-def _video(found: video.Playback | None) -> dict[str, Any]:
+def _figures(section: Of, recording: Recording, *of: object) -> dict[str, Any]:
+    """The measures of a part of the summary, by their keys."""
+    found = [(each, each.value(recording, *of)) for each in MEASURES.values() if each.of == section]
+    return {
+        each.kept[-1]: _rounded(value) if value is not None and each.unit is MBPS else value for each, value in found
+    }
+
+
+def _video(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
+    found = video.playback(recording, of)
     if found is None:
         return {}
-    return {
-        "video": {
-            "mbps": _mbps(found.rate_bps),
-            "startup_s": _seconds(found.startup_ns),
-            "stalls": [{"begin_s": _seconds(each.begin_ns), "end_s": _seconds(each.end_ns)} for each in found.stalls],
-            "stalled_s": _seconds(found.stalled_ns),
-            "switches": found.switches,
-            "segments": found.shown,
-        }
-    }
+    keys = dict.fromkeys(("mbps", "startup_s", "stalls", "stalled_s", "switches", "segments"))
+    stalls = [{"begin_s": _seconds(each.begin_ns), "end_s": _seconds(each.end_ns)} for each in found.stalls]
+    counts = {"stalls": stalls, "segments": found.shown}
+    return {"video": {**keys, **counts, **_figures("video", recording, of)}}
 
 
 def _page(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
@@ -281,8 +290,7 @@ def _page(recording: Recording, of: metrics.Connection) -> dict[str, Any]:
     ]
     return {
         "page": {
-            "load_s": _seconds(found.load_ns),
-            "first_object_s": _seconds(found.first_ns),
+            **_figures("page", recording, of),
             "missing": found.missing,
             **({"objects": objects} if pages.has_objects(recording, of) else {}),
         }

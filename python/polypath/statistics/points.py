@@ -4,20 +4,19 @@ points.parquet has a row per connection of each point. docs/sweeps.md describes 
 
 - One column per axis has the label, as the scenario writes it. If the labels are numbers or quantities, a second column
   has them with the unit in its name, such as "defaults.receive_buffer_bytes".
-- connection, transport, goodput_mbps, completion_s, bytes, subflows, retransmitted_bytes, reinjected_bytes and
-  reassembly_max_bytes are as in summary.json.
+- connection, transport, bytes and subflows are as in summary.json; so are the columns of measures
+  (`polypath.measures.MEASURES`).
 - application is its kind, as the scenario writes it: "bulk", "video".
 - finished says whether the application completed its work; null if its work has no end.
 - requests and unanswered are the requests sent, and those without an answer; null for applications that send none.
 - delay_median_s, delay_p95_s and delay_p99_s are of all requests. One without an answer is longer than any. Each
-  needs enough requests (`FEWEST`), and is null if it falls on an unanswered one.
+  needs enough requests (`metrics.FEWEST`), and is null if it falls on an unanswered one.
 - Flows that arrive have no rows of their own. Their group has a row for all of them, and one for each class of sizes.
   Its connection is "short" or "short, up to 100 kB", and its application is "flows".
 - flows and flows_unfinished are their numbers.
 - flow_mean_s, flow_median_s, flow_p95_s and flow_p99_s are of their completion times, flow_times_s[] has each. A
-  percentile needs enough flows (`FEWEST`), and is null if it falls on an unfinished one.
-- cost, priced_bytes and over_cap_bytes are of the whole run, the same for each of its connections; null without prices
-  or caps.
+  percentile needs enough flows (`metrics.FEWEST`), and is null if it falls on an unfinished one.
+- Figures of the whole run, such as cost, are the same for each of its connections.
 - interface[], subflow_share[] and subflow_goodput_mbps[] are per subflow, by id.
 - links_mbps is the capacity of the links of its subflows together, and rtt_s the longest propagation RTT among them.
 - rule_of_thumb_bytes is 2 x sum of the rates x longest RTT (`polypath.results.paths`).
@@ -25,151 +24,23 @@ points.parquet has a row per connection of each point. docs/sweeps.md describes 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import polars as pl
 
+from polypath.measures import MEASURES, Measure
+from polypath.measures.measure import Of
 from polypath.results import paths
+from polypath.results.axes import Axis
 from polypath.results.routing import Routing, address_of
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A column that statistics are made of: its name in words, its unit, and how it is printed."""
-
-    title: str
-    unit: str
-    heading: str
-    #: How many of the unit one of the printed unit is.
-    printed: float = 1.0
-    #: Whether a run without the figure has not finished what the figure is of, in a row of `points`.
-    unfinished: Callable[[Mapping[str, Any]], bool] = lambda row: False
-    #: What such a run counts as: more than any, and less than any where more is better.
-    beyond: float = math.inf
-    #: Whether a larger figure is better.
-    more_is_better: bool = False
-    #: Of a percentile: the column of what it is of, and how many of those it needs.
-    needs: tuple[str, int] | None = None
-
-    def has_enough(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row of `points` has enough of what the figure is of."""
-        return self.needs is None or (row[self.needs[0]] or 0) >= self.needs[1]
-
-
-@dataclass(frozen=True)
-class Axis:
-    """What a sweep varied: its labels in order, and what they are as numbers in a unit (none: plain numbers)."""
-
-    name: str
-    labels: tuple[str, ...]
-    numbers: tuple[float, ...] | None = None
-    unit: str = ""
-    #: What each label stands for, where the labels do not tell: of an axis that was drawn.
-    settings: tuple[Mapping[str, Any], ...] | None = None
-    #: Of those settings that are numbers: the unit, and the number of each label.
-    properties: Mapping[str, tuple[str, Sequence[float]]] = field(default_factory=dict)
-
-    @property
-    def numeric(self) -> str | None:
-        """The name of the column of numbers; None where the labels are none, or are written like them."""
-        if self.numbers is None or self.name == SEED:
-            return None
-        return f"{self.name}_{self.unit}" if self.unit else f"{self.name}_number"
-
-
-#: The axis over which statistics are taken.
-SEED: Final = "seed"
-
-
-FEWEST: Final[Mapping[str, int]] = {"p50": 1, "p95": 20, "p99": 100}
-"""How many requests or flows a percentile needs: with fewer, it lies between the two longest."""
-
-
-def _of_requests(title: str, heading: str, percentile: str) -> Measure:
-    """Fewer requests are no figure, but what stopped before it sent them all did not finish."""
-    fewest = FEWEST[percentile]
-    return Measure(
-        title,
-        "s",
-        heading,
-        1e-3,
-        lambda row: row["requests"] is not None and (row["requests"] >= fewest or row["finished"] is False),
-        needs=("requests", fewest),
-    )
-
-
-def _of_flows(title: str, heading: str, percentile: str = "p50") -> Measure:
-    fewest = FEWEST[percentile]
-    return Measure(
-        title,
-        "s",
-        heading,
-        1e-3,
-        lambda row: bool(row["flows_unfinished"]) and row["flows"] >= fewest,
-        needs=("flows", fewest),
-    )
-
-
-def _is_page(row: Mapping[str, Any]) -> bool:
-    return bool(row["application"] == "page")
-
-
-def _is_video(row: Mapping[str, Any]) -> bool:
-    return bool(row["application"] == "video")
-
-
-MEASURES: Final[Mapping[str, Measure]] = {
-    "goodput_mbps": Measure("goodput", "Mbps", "Mbps", more_is_better=True),
-    "completion_s": Measure("completion time", "s", "time s", unfinished=lambda row: row["finished"] is False),
-    "delay_median_s": _of_requests("median delay of the requests", "delay ms", "p50"),
-    "delay_p95_s": _of_requests("95th percentile of the delay", "95 % ms", "p95"),
-    "delay_p99_s": _of_requests("99th percentile of the delay", "99 % ms", "p99"),
-    "unanswered": Measure("requests without an answer", "requests", "unanswered"),
-    "flow_mean_s": _of_flows("mean completion time of the flows", "flow ms"),
-    "flow_median_s": _of_flows("median completion time of the flows", "flow 50 % ms", "p50"),
-    "flow_p95_s": _of_flows("95th percentile of the flows' completion times", "flow 95 % ms", "p95"),
-    "flow_p99_s": _of_flows("99th percentile of the flows' completion times", "flow 99 % ms", "p99"),
-    "video_mbps": Measure(
-        "mean rate of the video shown",
-        "Mbps",
-        "video Mbps",
-        unfinished=_is_video,
-        beyond=-math.inf,
-        more_is_better=True,
-    ),
-    "startup_s": Measure("time to the first picture", "s", "startup s", unfinished=_is_video),
-    "stalled_s": Measure("time that the picture stood still", "s", "stalled s", unfinished=_is_video),
-    "page_load_s": Measure("load time of the page", "s", "page s", unfinished=_is_page),
-    "first_object_s": Measure("time to the first object", "s", "object s", unfinished=_is_page),
-    "cost": Measure("cost of the run", "", "cost"),
-    "priced_bytes": Measure("bytes over links with a price, in the run", "bytes", "priced MB", 1e6),
-    "over_cap_bytes": Measure("bytes beyond caps, in the run", "bytes", "over cap MB", 1e6),
-    "retransmitted_bytes": Measure("retransmitted", "bytes", "resent kB", 1e3),
-    "reinjected_bytes": Measure("reinjected", "bytes", "reinjected kB", 1e3),
-    "reassembly_max_bytes": Measure("largest reassembly queue", "bytes", "reassembly kB", 1e3),
-}
-"""What statistics are made of, by column."""
-
 
 FLOWS: Final = "flows"
 """What the column `application` has for a group of flows that arrive."""
 
-_OF_FLOWS: Final[Mapping[str, str]] = {"flow_median_s": "p50", "flow_p95_s": "p95", "flow_p99_s": "p99"}
-"""Columns, and what a group's summary calls them; below of a connection's requests."""
-
-_OF_REQUESTS: Final[Mapping[str, str]] = {
-    "delay_median_s": "median_s",
-    "delay_p95_s": "p95_s",
-    "delay_p99_s": "p99_s",
-}
-
-_DELAYS: Final = (*_OF_REQUESTS, "unanswered")
+_DELAYS: Final = ("delay_median_s", "delay_p95_s", "delay_p99_s", "unanswered")
 _SEEN: Final[Mapping[str, tuple[str, ...]]] = {
-    "video": ("video_mbps", "startup_s", "stalled_s"),
-    "page": ("page_load_s", "first_object_s"),
+    kind: tuple(name for name, each in MEASURES.items() if each.of == kind) for kind in ("video", "page")
 }
 """What a person at the other end notices, by kind of application."""
 
@@ -206,9 +77,12 @@ def supported(measure: Measure, points: pl.DataFrame) -> bool:
     return measure.needs is None or bool((points[measure.needs[0]] >= measure.needs[1]).any())
 
 
-def short(measure: str) -> str:
-    """The name of a measure without its unit."""
-    return measure.rpartition("_")[0] or measure
+#: Of columns of figures, by unit; the others are numbers with a fraction.
+_WHOLE: Final[Mapping[str, Any]] = {"bytes": pl.UInt64, "requests": pl.UInt32}
+
+
+def _columns(*of: Of) -> dict[str, Any]:
+    return {name: _WHOLE.get(each.unit.data, pl.Float64) for name, each in MEASURES.items() if each.of in of}
 
 
 COLUMNS: Final[Mapping[str, Any]] = {
@@ -225,24 +99,12 @@ COLUMNS: Final[Mapping[str, Any]] = {
     "finished": pl.Boolean,
     "requests": pl.UInt32,
     "unanswered": pl.UInt32,
-    "delay_median_s": pl.Float64,
-    "delay_p95_s": pl.Float64,
-    "delay_p99_s": pl.Float64,
+    **_columns("requests"),
     "flows": pl.UInt32,
     "flows_unfinished": pl.UInt32,
-    "flow_mean_s": pl.Float64,
-    "flow_median_s": pl.Float64,
-    "flow_p95_s": pl.Float64,
-    "flow_p99_s": pl.Float64,
+    **_columns("flows"),
     "flow_times_s": pl.List(pl.Float64),
-    "video_mbps": pl.Float64,
-    "startup_s": pl.Float64,
-    "stalled_s": pl.Float64,
-    "page_load_s": pl.Float64,
-    "first_object_s": pl.Float64,
-    "cost": pl.Float64,
-    "priced_bytes": pl.UInt64,
-    "over_cap_bytes": pl.UInt64,
+    **_columns("connection", "video", "page", "run"),
     "interface": pl.List(pl.String),
     "subflow_share": pl.List(pl.Float64),
     "subflow_goodput_mbps": pl.List(pl.Float64),
@@ -269,8 +131,7 @@ def rows(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, 
 
 
 def _paid(summary: Mapping[str, Any]) -> dict[str, Any]:
-    total = summary.get("costs", {})
-    return {name: total.get(name) for name in ("cost", "priced_bytes", "over_cap_bytes")}
+    return _kept(summary, {}, "run")
 
 
 def of_point(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -293,7 +154,7 @@ def arrives(application: Mapping[str, Any]) -> bool:
 
 
 def _of_group(group: Mapping[str, Any], transport: str) -> dict[str, Any]:
-    name, flows, times = group["name"], group["flows"], group["completion_s"]
+    name, flows = group["name"], group["flows"]
     return {
         **dict.fromkeys(COLUMNS),
         "connection": name if group["sizes"] == "all" else f"{name}, {group['sizes']}",
@@ -301,13 +162,32 @@ def _of_group(group: Mapping[str, Any], transport: str) -> dict[str, Any]:
         "transport": transport,
         "flows": flows,
         "flows_unfinished": group["unfinished"],
-        "flow_mean_s": times["mean"],
-        **_percentiles(times, _OF_FLOWS, {"flows": flows}),
+        **_kept(group, {"flows": flows}, "flows"),
         "flow_times_s": group["times_s"],
         "interface": [],
         "subflow_share": [],
         "subflow_goodput_mbps": [],
     }
+
+
+def _kept(said: Mapping[str, Any], counts: Mapping[str, int], *of: Of) -> dict[str, Any]:
+    """The columns of these figures from the summary of what they are of; None of what there is too little of."""
+    return {
+        name: _at(said, each.kept) if each.has_enough(counts) else None
+        for name, each in MEASURES.items()
+        if each.of in of
+    }
+
+
+def _at(said: Any, place: Sequence[str]) -> Any:
+    """A figure at its place in a summary; of several subflows the sum of those that are counted."""
+    for number, key in enumerate(place):
+        if isinstance(said, list):
+            return _sum(_at(each, place[number:]) for each in said)
+        said = said.get(key)
+        if said is None:
+            return None
+    return said
 
 
 def _by_the_plan(
@@ -331,38 +211,23 @@ def _row(connection: Mapping[str, Any], application: Mapping[str, Any]) -> dict[
     subflows = connection["subflows"]
     kind = application["work"]["kind"]
     requests, asks = connection["requests"], kind in _ASKING
-    video, page = connection.get("video", {}), connection.get("page", {})
+    counted = requests["count"] if asks else None
+    figures = _kept(connection, {"requests": requests["count"]}, "connection", "requests", "video", "page")
     return {
+        **dict.fromkeys(COLUMNS),
         "connection": connection["name"],
         "application": kind,
         "transport": connection["transport"],
-        "goodput_mbps": connection["goodput_mbps"],
-        "completion_s": connection["completion_s"],
         "bytes": connection["bytes"],
         "subflows": sum(subflow["established_s"] is not None for subflow in subflows),
-        "retransmitted_bytes": _sum(subflow["retransmitted_bytes"] for subflow in subflows),
-        "reinjected_bytes": _sum(subflow["reinjected_bytes"] for subflow in subflows),
-        "reassembly_max_bytes": connection["reassembly_max_bytes"],
         "finished": connection["finished"],
-        "requests": requests["count"] if asks else None,
+        **figures,
+        "requests": counted,
         "unanswered": requests["unanswered"] if asks else None,
-        **_percentiles(requests, _OF_REQUESTS, {"requests": requests["count"]}),
-        **dict.fromkeys(("flows", "flows_unfinished", "flow_mean_s", *_OF_FLOWS, "flow_times_s")),
-        "video_mbps": video.get("mbps"),
-        "startup_s": video.get("startup_s"),
-        "stalled_s": video.get("stalled_s"),
-        "page_load_s": page.get("load_s"),
-        "first_object_s": page.get("first_object_s"),
         "interface": [subflow["interface"] for subflow in subflows],
         "subflow_share": [subflow["share"] for subflow in subflows],
         "subflow_goodput_mbps": [subflow["goodput_mbps"] for subflow in subflows],
     }
-
-
-def _percentiles(
-    summarised: Mapping[str, Any], columns: Mapping[str, str], counts: Mapping[str, int]
-) -> dict[str, float | None]:
-    return {column: summarised[key] if MEASURES[column].has_enough(counts) else None for column, key in columns.items()}
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -12,8 +12,8 @@ from typing import Any
 
 import polars as pl
 
+from polypath.measures import Figure
 from polypath.results import metrics, paths
-from polypath.results.measures import Figure
 from polypath.results.recording import Recording
 from polypath.results.routing import PathOfSubflow, Routing, address_of
 

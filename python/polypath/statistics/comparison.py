@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from polypath.results import metrics, pages, video
+from polypath.measures import REGISTRY, Measure
+from polypath.measures.measure import PART
+from polypath.results import metrics
 from polypath.results.recording import Recording
+
+#: The measures that engines are compared by.
+BESIDE: Final = tuple(each for each in REGISTRY.values() if each.beside)
 
 
 @dataclass(frozen=True)
@@ -54,47 +59,26 @@ _Row = tuple[str, str, str, str, float | None]
 def _figures(recording: Recording) -> Iterator[_Row]:
     for connection in metrics.connections(recording):
         name = connection.name
-        goodput = metrics.goodput(recording, connection)
-        yield name, "", "goodput", "Mbps", None if goodput is None else goodput / 1e6
-        if connection.id is None:
-            continue
-        completion = metrics.completion_ns(connection)
-        yield name, "", "completion", "s", None if completion is None else completion / 1e9
-        if connection.finished is False:
-            yield name, "", "unfinished", "runs", 1.0
-        delays = metrics.Delays.of(metrics.delays(recording, connection))
-        if delays.sent:
-            median = delays.quantile(0.5)
-            yield name, "", "median delay", "ms", None if median is None else median / 1e6
-            yield name, "", "unanswered", "requests", delays.unanswered
-        yield from ((name, "", *each) for each in _shown(recording, connection))
-        subflows = metrics.subflows(recording, connection)
-        yield name, "", "retransmitted", "kB", sum(each.retransmitted_bytes for each in subflows) / 1e3
+        for measure in BESIDE:
+            if measure.of != "subflow" and measure.applies(recording, connection):
+                yield name, "", *_row(measure, measure.shown(recording, connection))
+                if measure.name == "completion" and connection.finished is False:
+                    yield name, "", "unfinished", "runs", 1.0
         seen: dict[str, int] = {}
-        for subflow in subflows:
+        for subflow in metrics.subflows(recording, connection):
             path = f"{_address(subflow.source)} → {_address(subflow.destination)}"
             seen[path] = seen.get(path, 0) + 1
             subject = path if seen[path] == 1 else f"{path} ({seen[path]})"
-            yield name, subject, "share", "%", None if subflow.share is None else 100 * subflow.share
-            samples = metrics.srtt_us(recording, connection, subflow)
-            yield name, subject, "srtt", "ms", sum(samples) / len(samples) / 1e3 if samples else None
+            for measure in BESIDE:
+                if measure.of == "subflow":
+                    yield name, subject, *_row(measure, measure.shown(recording, connection, subflow))
 
 
-def _shown(recording: Recording, connection: metrics.Connection) -> Iterator[tuple[str, str, float | None]]:
-    """What somebody sees of a video or a page; a page's first connection has it."""
-    film = video.playback(recording, connection)
-    if film is not None:
-        yield "video", "Mbps", None if film.rate_bps is None else film.rate_bps / 1e6
-        yield "first picture", "s", _seconds(film.startup_ns)
-        yield "stalled", "s", _seconds(film.stalled_ns)
-    page = pages.load(recording, connection) if pages.has_objects(recording, connection) else None
-    if page is not None:
-        yield "page load", "s", _seconds(page.load_ns)
-        yield "first object", "s", _seconds(page.first_ns)
-
-
-def _seconds(time_ns: int | None) -> float | None:
-    return None if time_ns is None else time_ns / 1e9
+def _row(measure: Measure, value: float | None) -> tuple[str, str, float | None]:
+    """Its label, its unit and the value in it; parts in per cent."""
+    if measure.unit is PART:
+        return measure.label, PART.row, None if value is None else 100 * value
+    return measure.label, measure.unit.shown or measure.unit.data, value
 
 
 def _address(end: str) -> str:

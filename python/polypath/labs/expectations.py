@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Protocol
 
-from polypath.results import models, shapes
-from polypath.results.benefit import benefit
-from polypath.results.measures import REGISTRY, Figure
+from polypath.labs import models, shapes
+from polypath.measures import REGISTRY, Figure
+from polypath.results.axes import SEED
 from polypath.results.metrics import MetricError
-from polypath.results.points import SEED
 from polypath.results.recording import Recording
+from polypath.results.settled import settled
+from polypath.statistics.benefit import benefit
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ def _modelled(name: str, recording: Recording, parameters: Mapping[str, Any], ow
 
 
 def _measured(name: str, recording: Recording, parameters: Mapping[str, Any]) -> float:
-    measure = REGISTRY.get(name)
+    measure = REGISTRY.get(settled(name))
     if measure is None:
         raise MetricError(f"unknown measure '{name}'{_near(name, REGISTRY)}")
     figure: Figure = measure(recording, parameters)

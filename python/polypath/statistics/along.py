@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import polars as pl
 
-from polypath.results import paired
-from polypath.results.across import blocks
-from polypath.results.points import SEED, Axis
+from polypath.results.axes import SEED, Axis
+from polypath.statistics import paired
+from polypath.statistics.across import blocks
 
 #: Fewer networks have no row.
 FEWEST: Final = 8

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Final, Literal
 
-from polypath.results import metrics, video
+from polypath.measures import REGISTRY
+from polypath.results import metrics
 from polypath.results.recording import Recording
 
 #: Goodput, completion time and delay agree within this part of the reference's, shares within these points.
@@ -113,23 +114,23 @@ def _figures(runs: Sequence[Recording], name: str, unanswered: bool) -> list[_Fi
     work = next(each["work"] for each in runs[0].plan["applications"] if each["name"] == name)
     of = [(run, metrics.connection(run, name)) for run in runs]
     if work["kind"] == "request-response":
-        delays = [[delay for delay in metrics.delays(run, each) if delay is not None] for run, each in of]
         if unanswered:
+            delays = [[delay for delay in metrics.delays(run, each) if delay is not None] for run, each in of]
             return [("answered requests", "", [float(len(each)) for each in delays])]
-        return [("mean delay", "ms", [fmean(each) / 1e6 if each else None for each in delays])]
+        return _measured(of, "delay_mean")
     if work["kind"] == "video":
-        films = [video.playback(run, each) for run, each in of]
-        rates = [film.rate_bps if film else None for film in films]
-        stalls = [film.stalled_ns if film else None for film in films]
-        return [("video", "Mbps", _over(rates, 1e6)), ("stalled", "s", _over(stalls, 1e9))]
+        return _measured(of, "video_rate", "video_stalled")
     to_the_end = work["kind"] in {"bulk", "stream"} and work.get("size_bytes") is None
     if work.get("duration_ns") is None and not to_the_end:
-        return [("completion", "s", _over([metrics.completion_ns(each) for _, each in of], 1e9))]
-    return [("goodput", "Mbps", _over([metrics.goodput(run, each) for run, each in of], 1e6))]
+        return _measured(of, "completion")
+    return _measured(of, "goodput")
 
 
-def _over(values: Sequence[float | None], unit: float) -> list[float | None]:
-    return [None if value is None else value / unit for value in values]
+def _measured(of: Sequence[tuple[Recording, metrics.Connection]], *names: str) -> list[_Figure]:
+    return [
+        (each.label, each.unit.shown, [each.shown(run, connection) for run, connection in of])
+        for each in map(REGISTRY.__getitem__, names)
+    ]
 
 
 def _mean(values: Sequence[float]) -> float | None:

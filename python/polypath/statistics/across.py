@@ -6,8 +6,8 @@ over networks, by the bootstrap of the logarithms. Source: Fleming and Wallace, 
 correct way to summarize benchmark results", 1986.
 
 A value wins a block if the difference within seeds shows it, and ties if no difference is shown
-(`polypath.results.paired`). Each block is tested at the 5 % level, without a correction for their number. With one seed
-a value wins if its figure is better.
+(`polypath.statistics.paired`). Each block is tested at the 5 % level, without a correction for their number. With one
+seed a value wins if its figure is better.
 
 Ranks are those of the means within a block, and equal means share theirs. Friedman's test asks whether all values rank
 alike (Demsar, "Statistical comparisons of classifiers over multiple data sets", 2006). A block in which a run did not
@@ -24,11 +24,12 @@ from typing import Any, Final
 
 import polars as pl
 
-from polypath.results import paired
+from polypath.measures import MEASURES
+from polypath.results.axes import SEED, Axis
 from polypath.results.errors import UnknownName
 from polypath.results.metrics import MetricError
-from polypath.results.points import MEASURES, SEED, Axis
-from polypath.results.statistics import bootstrap_interval
+from polypath.statistics import paired
+from polypath.statistics.estimate import bootstrap_interval
 
 #: Fewer networks have no interval.
 _FEWEST: Final = 3

@@ -26,7 +26,9 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
-from polypath.results.points import MEASURES, SEED, Axis, Measure, supported
+from polypath.measures import MEASURES, Measure
+from polypath.results.axes import SEED, Axis
+from polypath.statistics.points import supported
 
 CONFIDENCE: Final = 0.95
 #: From this many values on the bootstrap is used.
@@ -153,7 +155,7 @@ def over_seeds(points: pl.DataFrame, axes: Sequence[Axis], measures: Mapping[str
             unfinished = sum(row[name] is None and measure.unfinished(row) for row in group.iter_rows(named=True))
             if values or unfinished:
                 made = estimate(values, unfinished, measure.beyond, varies=key[:-1] in varied)
-                rows.append([*key, name, measure.unit, *made.__dict__.values()])
+                rows.append([*key, name, measure.unit.data, *made.__dict__.values()])
     return pl.DataFrame(rows, schema={**place, **COLUMNS}, orient="row")
 
 

@@ -1,7 +1,7 @@
 """Paired comparison of a sweep's points: the labels of one axis against a base label, over common seeds.
 
 Runs of the same seed form a pair, and all statements are about the differences within pairs. If all runs finish, the
-effect is the mean difference with its 95 % bootstrap interval (`polypath.results.statistics`). The test is the
+effect is the mean difference with its 95 % bootstrap interval (`polypath.statistics.estimate`). The test is the
 sign-flip permutation test of that mean (Fisher, "The Design of Experiments", 1935, section 21). It is exact up to 13
 pairs, and if all differences have one sign. Otherwise it takes 9,999 random flips.
 
@@ -24,9 +24,10 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
+from polypath.measures import MEASURES
+from polypath.results.axes import SEED, Axis
 from polypath.results.metrics import MetricError
-from polypath.results.points import MEASURES, SEED, Axis
-from polypath.results.statistics import (
+from polypath.statistics.estimate import (
     CONFIDENCE,
     DIGITS,
     Estimate,
@@ -86,9 +87,9 @@ class Comparison:
 def compare(
     value: Sequence[float | None], base: Sequence[float | None], beyond: float = math.inf, *, varies: bool = False
 ) -> Comparison:
-    """Compares figures by seed. None is a run that did not finish, and counts as `beyond` (`polypath.results.points`).
-    `varies` says whether the runs differ in anything else. The p-value is uncorrected, and the verdict is the one for a
-    small enough p-value.
+    """Compares figures by seed. None is a run that did not finish, and counts as `beyond` of its measure. `varies` says
+    whether the runs differ in anything else. The p-value is uncorrected, and the verdict is the one for a small enough
+    p-value.
 
     Raises ValueError if there is no pair, or if the numbers of figures differ.
     """
@@ -310,7 +311,7 @@ def over_pairs(
                         **dict(zip(others, key, strict=False)),
                         "connection": key[-1],
                         "measure": measure,
-                        "unit": MEASURES[measure].unit,
+                        "unit": MEASURES[measure].unit.data,
                         by: label,
                         "base": base,
                     }

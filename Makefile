@@ -113,7 +113,7 @@ assurance: test-tools kernel
 	@POLYPATH_INTEROP_CASES=3000 .ci/step noq-proto cargo test --locked -p polypath-interop --test noq
 	@.ci/step beside $(BIN)/python -m assurance.beside $(call OF_TODAY,50)
 	@.ci/step joins $(BIN)/python -m assurance.joins
-	@.ci/step selftests $(BIN)/python -m assurance.selftests $(call OF_TODAY,2) --simulated 2
+	@.ci/step selftests $(BIN)/python -m assurance.selftests $(call OF_TODAY,2) --simulated 2 mptcp_connect
 	@.ci/step subflows $(BIN)/python -m assurance.subflows $(call OF_TODAY,100)
 	@.ci/step metamorphic $(BIN)/python -m assurance.metamorphic $(call OF_TODAY,1000)
 	@.ci/step tab $(BIN)/python -m assurance.tab $(call OF_TODAY,20)

@@ -129,9 +129,10 @@ def _explained(known: Mapping[tuple[str, str, str], str], found: Found) -> Itera
     for key, rows in found.items():
         if any(row.reasons() for row in rows):
             engine, script, name = key
-            by_cause[known.get(key, "**Not traced.**")].append(f"{script}, {name} ({engine})")
+            by_cause[known.get(key, "**Not traced.**")].append(f"  - `{script}` on `{engine}`: {name}")
     for cause, where in by_cause.items():
-        yield f"- {'; '.join(where)}. {cause}"
+        yield f"- {cause}"
+        yield from where
     if not by_cause:
         yield "None."
 

@@ -1,6 +1,6 @@
 """The set-ups of `tools/testing/selftests/net/mptcp/mptcp_connect.sh` (Linux 7.2): files both ways, over any network.
 
-Four hosts are a chain of three links. The second one loses packets on their way to the third host and delays them; the
+Four hosts are a chain of three links. The second one loses packets on their way to the third host and delays them. The
 last one reorders them on their way to the fourth. Loss, delay and reordering are drawn for each run, as are the sizes
 of both files. Routers stand for the hosts between the two that are connected.
 """

@@ -35,8 +35,8 @@ class _Paths:
 
     @property
     def bound_ms(self) -> int:
-        """The script's: the large file at both rates together, a tenth of which is headers. The small file does not go at
-        the same time here, but a round trip of the first path before or after."""
+        """The script's: the large file at both rates together, a tenth of which is headers. Here the small file is
+        before or after it, in a round trip of the first path."""
         both, first = _takes_ms(LARGE, sum(self.rates)), _takes_ms(SMALL, self.rates[0])
         return both + _MORE - _SLEEP + first + 2 * self.delays[0]
 

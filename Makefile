@@ -17,6 +17,7 @@
 # make packetdrill PACKETDRILL=FOLDER  packetdrill's scripts against our endpoints and the kernel of engine linux; you have built it there (assurance/records/conformance.md)
 # make beside  1,000 random scenarios on the simulator and on the kernel of engine linux (assurance/records/beside.md); SCENARIOS=n from FIRST=n on
 # make joins  the cases of the kernel's selftest mptcp_join.sh on the simulator and on the kernel of engine linux (assurance/records/joins.md)
+# make selftests  the set-ups of three selftests of the kernel, 1,000 times each in virtual time (assurance/records/selftests.md); RUNS=n, JOBS=n
 # make subflows  1,000 random set-ups of path management on the simulator and on the kernel (assurance/records/subflows.md); SCENARIOS=n from FIRST=n on
 # make twins     80 captures of networks with hidden parameters, and their twins (assurance/records/twins.md); CAPTURES=n from FIRST=n on
 # make tab       every preset of the playground in a browser, its recording beside the command's (assurance/records/tab.md)
@@ -44,7 +45,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .PHONY: demo test build web wheel wheel-test sdist sdist-test kernel soak campaign quic-outages beside subflows sabotage hostile docs validation figures coverage fuzz fuzz-coverage bench bench-htsim clean tools \
-    kernel-tools web-tools packetdrill interop joins metamorphic tab twins mutants steady fairness \
+    kernel-tools web-tools packetdrill interop joins selftests metamorphic tab twins mutants steady fairness \
     lint-rust test-rust lint-python test-python test-speed test-tools assurance
 
 demo: build
@@ -112,6 +113,7 @@ assurance: test-tools kernel
 	@POLYPATH_INTEROP_CASES=3000 .ci/step noq-proto cargo test --locked -p polypath-interop --test noq
 	@.ci/step beside $(BIN)/python -m assurance.beside $(call OF_TODAY,50)
 	@.ci/step joins $(BIN)/python -m assurance.joins
+	@.ci/step selftests $(BIN)/python -m assurance.selftests $(call OF_TODAY,2) --simulated 2 mptcp_connect
 	@.ci/step subflows $(BIN)/python -m assurance.subflows $(call OF_TODAY,100)
 	@.ci/step metamorphic $(BIN)/python -m assurance.metamorphic $(call OF_TODAY,1000)
 	@.ci/step tab $(BIN)/python -m assurance.tab $(call OF_TODAY,20)
@@ -244,6 +246,10 @@ tab: build $(PAGE)/.ready $(SIMULATOR)
 
 joins: kernel
 	@$(BIN)/python -m assurance.joins --out assurance/records/joins.md
+
+selftests: RUNS = 1000
+selftests: kernel
+	@$(BIN)/python -m assurance.selftests --count $(RUNS) --jobs $(or $(JOBS),1) --out assurance/records/selftests.md
 
 twins: CAPTURES = 80
 twins: kernel

@@ -7,7 +7,7 @@ link of its own to one router, so that every address is reached from every other
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 #: What upstream's script asks of a case, by the name of the counter.
@@ -18,6 +18,16 @@ COUNTED = (
 )
 
 _EVERY = (1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What a case leaves open: when its connections begin and how long each lasts, and the delay of each link."""
+
+    starts: Sequence[str] = ("0 s",)
+    lasts: str = "5 s"
+    #: That of all: another route may be the shortest where they differ, and other addresses are used.
+    delay: str = "5 ms"
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,7 @@ class Case:
         six = family == "6" or (not family and self.ipv6)
         return f"fd00:{net}:{number}::{last}" if six else f"10.{net}.{number}.{last}"
 
-    def text(self, net: int) -> str:
+    def text(self, net: int, conditions: Conditions = Conditions()) -> str:
         """The case as part of a scenario; `net` tells its addresses from other cases'."""
         label = f"case{net}"
         lines = [f"[router.{label}-router]"]
@@ -66,13 +76,12 @@ class Case:
         for side in ("client", "server"):
             for number in _EVERY:
                 lines += [f"[link.{label}-{side}{number}]", f'ends = ["{label}-{side}:eth{number}", "{label}-router"]']
-                lines += ['rate = "4 Mbps"', 'delay = "5 ms"']
-        lines += ["[[application]]", f'name = "{label}"', *self._work()]
-        lines += [f'client = "{label}-client"', f'server = "{label}-server"']
-        lines += [
-            f'destination = "{self.address("server", "1", net)}"',
-            f'source = "{self.address("client", "1", net)}"',
-        ]
+                lines += ['rate = "4 Mbps"', f'delay = "{conditions.delay}"']
+        for number, start in enumerate(conditions.starts, 1):
+            lines += ["[[application]]", f'name = "{label}{f"-{number}" if number > 1 else ""}"', f'start = "{start}"']
+            lines += [*self._work(conditions.lasts), f'client = "{label}-client"', f'server = "{label}-server"']
+            for key, side in (("destination", "server"), ("source", "client")):
+                lines.append(f'{key} = "{self.address(side, "1", net)}"')
         for change in self.later:
             lines += self._event(label, "0 s", f"{change} down")
         for end in self.dead:
@@ -82,11 +91,11 @@ class Case:
                 lines += self._event(label, f"{at} s", change)
         return "\n".join(lines)
 
-    def _work(self) -> list[str]:
+    def _work(self, lasts: str) -> list[str]:
         if self.aborts:
             reverse = str(self.aborts == "server").lower()
             return ['kind = "bulk"', 'duration = "3 s"', "abort = true", f"reverse = {reverse}"]
-        lines = ['kind = "stream"', 'rate = "1 Mbps"', 'block = "10 kB"', 'duration = "5 s"']
+        lines = ['kind = "stream"', 'rate = "1 Mbps"', 'block = "10 kB"', f'duration = "{lasts}"']
         return [*lines, f"reverse = {str(self.reverse).lower()}"]
 
     def _host(self, side: str, label: str, net: int) -> list[str]:

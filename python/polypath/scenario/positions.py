@@ -15,10 +15,10 @@ Path = tuple[str | int, ...]
 _BLANK = " \t"
 #: Strings by what they begin with; up to two of the quotes before the end of a long one are its own.
 _STRINGS = {
-    '"': re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL),
-    "'": re.compile(r"'[^']*+'"),
-    '"""': re.compile(r'"{3}(?:[^"\\]|\\.|"(?!""))*+"{3,5}', re.DOTALL),
-    "'''": re.compile(r"'{3}(?:[^']|'(?!''))*+'{3,5}"),
+    '"': re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL),
+    "'": re.compile(r"'[^']*'"),
+    '"""': re.compile(r'"{3}(?:[^"\\]|\\.|"(?!""))*"{3,5}', re.DOTALL),
+    "'''": re.compile(r"'{3}(?:[^']|'(?!''))*'{3,5}"),
 }
 _SPACE = " \t\r\n"
 

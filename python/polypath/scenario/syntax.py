@@ -28,14 +28,14 @@ _LONG_NUMBER = re.compile(r"(?<![0-9_])[0-9][0-9_]{4300,}")
 _LONGEST_LINE = 1000
 #: Parts of a dotted key; tomllib's time grows with their square.
 MOST_PARTS = 64
-_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_PART = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _PARTS = re.compile(_PART)
 #: Where a dot may stand that parts no key, and keys.
 _TOKEN = re.compile(
-    r'"{3}(?:[^"\\]|\\.|"(?!""))*+"{3,5}'
-    r"|'{3}(?:[^']|'(?!''))*+'{3,5}"
-    r"|#[^\n]*+"
-    rf"|(?P<key>{_PART}(?:[ \t]*+\.[ \t]*+{_PART})*+)",
+    r'"{3}(?:[^"\\]|\\.|"(?!""))*"{3,5}'
+    r"|'{3}(?:[^']|'(?!''))*'{3,5}"
+    r"|#[^\n]*"
+    rf"|(?P<key>{_PART}(?:[ \t]*\.[ \t]*{_PART})*)",
     re.DOTALL,
 )
 

@@ -26,8 +26,9 @@ COUNTED = (
 )
 #: In ms: what closes later does so with its connection, and when differs in how the engines tell it.
 ENDS = STARTS + LASTS
-#: In ms: times of both engines that are nearer are the same. A client's subflow is established by the fourth segment
-#: here (RFC 8684 section 3.2), and by the second in the kernel's events: a round trip lies between.
+#: In ms: times of both engines that are nearer are the same. At the end that opens a subflow it is established by the
+#: fourth segment here (RFC 8684 section 3.2), and by the second in the kernel's events, a round trip before. The other
+#: end's times, of the third segment, are alike.
 NEAR = 100
 
 
@@ -82,8 +83,8 @@ def compared(numbers: Sequence[int]) -> Iterator[Compared]:
 class Found:
     """What was seen of one set-up."""
 
-    #: Of each connection in its turn: both addresses, and when it was established and closed, in ms.
-    subflows: list[tuple[str, str, int | None, int | None]] = field(default_factory=list)
+    #: Of each connection in its turn: both addresses, when its ends took it for established, and when it closed, in ms.
+    subflows: list[tuple[str, str, tuple[int, ...], int | None]] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     shares: dict[tuple[str, str], float] = field(default_factory=dict)
 
@@ -95,7 +96,8 @@ def found(recording: Recording) -> Mapping[str, Found]:
     seen = {case: Found() for case in cases.values()}
     # A client of the kernel's is told of a refusal of its third segment when it has the subflow for established.
     told = recording.table("events").filter(pl.col("kind") == "subflow-established")
-    ends = told.group_by("connection", "subflow").agg(ends=pl.col("host").n_unique())
+    when = (pl.col("time_ns") // 10**6).sort()
+    ends = told.group_by("connection", "subflow").agg(ends=pl.col("host").n_unique(), when=when)
     worked = recording.table("subflow_ends").join(ends, on=["connection", "subflow"])
     worked = worked.filter(pl.col("established_ns").is_not_null(), (pl.col("ends") == 2) | (pl.col("subflow") == 0))
     given = pl.col("client_received_bytes") + pl.col("server_received_bytes")
@@ -103,10 +105,8 @@ def found(recording: Recording) -> Mapping[str, Found]:
     for row in shares.sort("connection", "subflow").iter_rows(named=True):
         of = seen[cases[row["connection"]]]
         pair = (row["source"], row["destination"])
-        established, closed = (
-            None if row[key] is None else row[key] // 10**6 for key in ("established_ns", "closed_ns")
-        )
-        of.subflows.append((*pair, established, closed if closed is not None and closed < ENDS else None))
+        closed = None if row["closed_ns"] is None else row["closed_ns"] // 10**6
+        of.subflows.append((*pair, tuple(row["when"]), closed if closed is not None and closed < ENDS else None))
         of.shares[pair] = of.shares.get(pair, 0.0) + (row["share"] or 0.0)
     for of in seen.values():
         _in_turn(of.subflows)
@@ -118,11 +118,11 @@ def found(recording: Recording) -> Mapping[str, Found]:
     return seen
 
 
-def _in_turn(subflows: list[tuple[str, str, int | None, int | None]]) -> None:
+def _in_turn(subflows: list[tuple[str, str, tuple[int, ...], int | None]]) -> None:
     """Puts subflows between the same addresses in the order of their times, as the kernel's numbers are not."""
     for pair in {each[:2] for each in subflows}:
         places = [place for place, each in enumerate(subflows) if each[:2] == pair]
-        times = sorted((subflows[place] for place in places), key=lambda each: each[2] or 0)
+        times = sorted((subflows[place] for place in places), key=lambda each: each[2])
         for place, each in zip(places, times, strict=True):
             subflows[place] = each
 
@@ -144,7 +144,13 @@ def _differences(part: Drawn, simulated: Mapping[str, Found], real: Mapping[str,
 
 
 def _times(told: Sequence[tuple[Any, ...]], seen: Sequence[tuple[Any, ...]]) -> Iterator[str]:
-    for one, other in zip(told, seen, strict=True):
-        for what, here, there in (("established", one[2], other[2]), ("closed", one[3], other[3])):
-            if (here is None) != (there is None) or (here is not None and abs(here - there) > NEAR):
-                yield f"{what} {one[0]} > {one[1]}: {here}, {there} ms"
+    for (*pair, here, closed), (*_, there, left) in zip(told, seen, strict=True):
+        subflow = " > ".join(pair)
+        if not any(_near(one, other) for one in here for other in there):
+            yield f"established {subflow}: {here}, {there} ms"
+        if (closed is None) != (left is None) or (closed is not None and not _near(closed, left)):
+            yield f"closed {subflow}: {closed}, {left} ms"
+
+
+def _near(one: int, other: int) -> bool:
+    return abs(one - other) <= NEAR

@@ -29,9 +29,11 @@ MENDED = (23, 26, 43, 55, 93, 111, 176, 297, 339, 378, 535, 872)
 MENDED_LATER = (6, 74, 87, 119, 149, 157, 166, 177, 228, 260, 289, 347)
 #: Attempts that nobody on their link answers.
 UNRESOLVED = (12022, 12070, 12117, 12129, 12258, 12302, 12371, 12390, 12448, 12618, 12639, 12663)
+#: Joins, ends and timers of later rules; and programs that connect without a route.
+ENDING = (9145, 9161, 9219, 9275, 12013, 15056, 15063, 15206, 15226, 15244)
 
 
-@pytest.mark.parametrize("numbers", [ALIKE, MENDED, MENDED_LATER, UNRESOLVED])
+@pytest.mark.parametrize("numbers", [ALIKE, MENDED, MENDED_LATER, UNRESOLVED, ENDING])
 def test_what_was_alike_is_alike(numbers: tuple[int, ...]) -> None:
     try:
         find()

@@ -34,7 +34,7 @@ pub use counters::{Counters, Mib};
 pub use event::{CloseReason, Event, EventKind};
 pub use host::{BlackHoles, Ports, Ways};
 pub use mptcp::application::Manner;
-pub use mptcp::connection::{Connection, Kept};
+pub use mptcp::connection::{Connection, Kept, connect_without_route};
 pub use mptcp::segment::Arrival;
 pub use mptcp::send::plain::Limit;
 pub use mptcp::send::standing::standing;

@@ -288,7 +288,10 @@ impl<'a> Run<'a> {
         }
         let was = |reason: &str| ends.iter().flatten().any(|end| end == reason);
         let unanswered = ends[1].as_deref() == Some("unreachable") && self.loses_the_server(id);
+        let unrouted =
+            ends[0].as_deref() == Some("unreachable") && self.begins_without_route(application, id);
         if unanswered
+            || unrouted
             || (self.takes_leave(application) || self.left_alone(application, id)) && was("reset")
             || self.shut_out() && (was("unreachable") || was("reset") || self.proxied())
             || self.interfered()
@@ -406,6 +409,21 @@ impl<'a> Run<'a> {
             (closed, _) => closed.is_some(),
         };
         linux && in_handshake && self.plan.events.iter().any(down)
+    }
+
+    /// Whether a client's interface was down as it began, so that its host had no route.
+    fn begins_without_route(&self, application: &Application, id: &str) -> bool {
+        let matching = [
+            ("connection", id),
+            ("kind", "connection-closed"),
+            ("host", "client"),
+        ];
+        let closed = self.rows("events", &matching);
+        let down = |event: &Event| matches!(event.action, Action::Interface { node, up: false, .. } if node == CLIENT);
+        closed
+            .iter()
+            .any(|row| number(row, "time_ns") == application.start_ns)
+            && self.plan.events.iter().any(down)
     }
 
     /// Whether a host whose path manager is the kernel's may have ended its last subflow with an interface, and its peer, of another profile,

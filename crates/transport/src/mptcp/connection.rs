@@ -420,3 +420,19 @@ impl Connection {
             .map(|multipath| multipath.remote_idsn.wrapping_add(1).wrapping_add(offset))
     }
 }
+
+/// What becomes of a connection from an address whose interface is down: there is no route, so that no SYN leaves and none is repeated (Linux
+/// `tcp_v4_connect`, `tcp_v6_connect`). MP_CAPABLE was counted before (`mptcp_connect`).
+pub fn connect_without_route(
+    host: Accept,
+    tuple: Tuple,
+    now: Nanos,
+) -> Result<Connection, RegistryError> {
+    let mut connection = Connection::new(host, tuple, true, now)?;
+    if connection.session.multipath.is_some() {
+        let counters = &mut connection.shared.counters;
+        counters.increment(Mib::MPTcpExtMPCapableSYNTX);
+    }
+    connection.end(CloseReason::Unreachable);
+    Ok(connection)
+}

@@ -61,7 +61,8 @@ impl Connection {
         }
     }
 
-    /// Counts no longer on a subflow, whose socket goes on until its FIN is through. What it carried goes to the others.
+    /// Counts no longer on a subflow, whose socket goes on until its FIN is through. What it carried goes to the others at once, also to those
+    /// that end next (`__mptcp_close_ssk`).
     pub(super) fn leave_subflow(&mut self, subflow: usize, reason: CloseReason) {
         if !self.subflows[subflow].socket.state().synchronised() {
             return self.lose_subflow(subflow, reason);
@@ -74,6 +75,9 @@ impl Connection {
         self.note_closed(subflow);
         self.note_deadline(subflow);
         self.follow_loss(reason);
+        if self.send.outstanding() {
+            self.push();
+        }
     }
 
     /// A subflow died: its data goes to the others, or the connection with it (RFC 8684 section 3.6), at once or after a while.
@@ -82,7 +86,7 @@ impl Connection {
             return self.close_subflow(subflow);
         }
         // One that the peer asked for and never confirmed is no subflow yet (Linux: a request socket).
-        if self.session.client || self.paths[subflow].established {
+        if self.subflows[subflow].opened_here || self.paths[subflow].established {
             self.reinject(subflow);
         }
         self.close_subflow(subflow);

@@ -38,18 +38,20 @@ impl Connection {
         }
     }
 
-    /// The scheduler is asked: from now on the timer is set to the longest that a subflow which is not silent will wait for an answer
+    /// The scheduler is asked, or a decision goes on: from now on the timer is set to the longest that a subflow which is not silent will wait
+    /// for an answer. The scheduler asks those that can send (`mptcp_subflow_get_send`), and what goes on asks those that still join, too
     /// (`mptcp_set_timeout`).
-    pub(super) fn set_interval(&mut self) {
+    pub(super) fn set_interval(&mut self, goes_on: bool) {
         if self.retransmits_as_upstream() {
-            self.data_timer.set_interval(self.longest_timer());
+            self.data_timer.set_interval(self.longest_timer(goes_on));
         }
     }
 
-    fn longest_timer(&self) -> Nanos {
+    fn longest_timer(&self, joining: bool) -> Nanos {
         let timers = (0..self.subflows.len()).filter_map(|subflow| {
             let own = &self.subflows[subflow];
-            let counts = own.closed_at.is_none() && own.silence.periods == 0;
+            let asked = joining || self.active(subflow);
+            let counts = asked && own.closed_at.is_none() && own.silence.periods == 0;
             let at = own.socket.transmission_timer().filter(|_| counts)?;
             Some(at.saturating_sub(self.shared.now))
         });
@@ -75,7 +77,7 @@ impl Connection {
         }
         if self.send.unsent() > 0 {
             // Upstream asks the scheduler even if the peer's window is closed (`mptcp_check_and_set_pending`, `mptcp_release_cb`).
-            self.set_interval();
+            self.set_interval(false);
         }
     }
 

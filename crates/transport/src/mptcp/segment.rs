@@ -80,7 +80,10 @@ impl Connection {
         {
             self.send_lost(subflow);
         }
-        self.push_inline();
+        let joins = state == State::SynReceived && self.subflows[subflow].join.is_some();
+        if !joins || !self.shared.config.profile.confirms_joins_alone() {
+            self.push_inline();
+        }
         if self.subflows[subflow].socket.receiver.owes_ack() {
             self.with(subflow, |socket, cx| socket.send_ack(cx));
         }

@@ -202,6 +202,17 @@ impl Profile {
         self == Self::Linux
     }
 
+    /// Whether a connection from an address whose interface is down fails at once (Linux `tcp_v4_connect`), or its SYNs are lost.
+    pub fn connects_by_route(self) -> bool {
+        self != Self::Rfc
+    }
+
+    /// Whether the fourth ACK of a join leaves before all data, and the host then sends nothing on its own account, as a join says nothing of the
+    /// stream (Linux `check_fully_established`, `ack_update_msk`).
+    pub(crate) fn confirms_joins_alone(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether an MP_JOIN is taken only at a port where a server listens (Linux `subflow_check_req`, which a SYN reaches by its listener), so that
     /// none leads to a client; or wherever the token is known (RFC 8684 section 3.2, mptcp.org `mptcp_lookup_join`).
     pub fn joins_at_listeners(self) -> bool {

@@ -19,17 +19,26 @@
 //! | more than a segment is acknowledged at once where nothing is to be read, else by the reader | `two_segments_behind_a_hole_are_acknowledged_at_once` |
 //! | all packets of an instant are taken in before a writer runs, and before another subflow than theirs sends | `other_subflows_and_writers_wait_for_an_instants_packets` |
 //! | a subflow's queue is filled beyond its window, up to its send buffer | `queues_are_filled_beyond_the_window` |
+//! | the fourth ACK leaves alone; only what the peer says of the stream has data follow it | `the_fourth_ack_of_a_join_leaves_alone` |
+//! | what a subflow leaves goes to those that end next | `a_subflow_that_ends_next_takes_over` |
+//! | an attempt of a server's that fails schedules everything in flight again, too | `a_servers_failed_attempt_schedules_everything_anew` |
+//! | a join on its way does not hold up the data timer | `an_unanswered_join_delays_no_repetition` |
+//! | no route: no SYN, and the connection is over | `a_connection_without_a_route_ends_at_once` |
 
 use std::ops::Range;
 
-use polypath_transport::{Buffer, Config, EventKind, Mib, Nanos, Profile, Purpose};
+use polypath_transport::{
+    Buffer, CloseReason, Config, EventKind, Mib, Nanos, Profile, Purpose, connect_without_route,
+};
 
-use polypath_wire::mptcp::MptcpOption;
+use polypath_wire::mptcp::{MpJoin, MptcpOption};
 use polypath_wire::tcp::Flags;
 
 use crate::common::pair::Packet;
 use crate::common::script::{Peer, Script};
-use crate::common::{Fate, Link, MS, Pair, SECOND, Side, mptcp};
+use crate::common::{
+    Fate, Link, MS, Pair, SECOND, Side, client_address, first_tuple, host, mptcp, server_address,
+};
 use crate::meshed;
 
 fn upstream() -> Config {
@@ -569,4 +578,99 @@ fn other_subflows_and_writers_wait_for_an_instants_packets() {
     assert!(several > 500, "{several} packets came together with others");
     assert!(delegated > 20, "another subflow sent {delegated} times");
     assert!(written > 9_000_000, "{written} bytes were written then");
+}
+
+/// A join says nothing of the stream (Linux `check_fully_established`, `ack_update_msk`).
+#[test]
+fn the_fourth_ack_of_a_join_leaves_alone() {
+    let mut pair = Pair::new(&upstream(), &[40 * MS, 10 * MS]);
+    pair.write(Side::Client, 1);
+    pair.run_for(130 * MS);
+    pair.write(Side::Server, 2_000_000);
+    pair.run_for(SECOND);
+    let third = pair.sent(Side::Client).find(|packet| {
+        let confirms =
+            |option: &MptcpOption| matches!(option, MptcpOption::Join(MpJoin::Ack { .. }));
+        packet.options().iter().any(confirms)
+    });
+    let (at, path) = third.map(|it| (it.at + 10 * MS, it.path)).expect("a join");
+    let answers = pair.sent(Side::Server).filter(|it| it.path == path);
+    let first = answers
+        .filter(|it| it.at >= at)
+        .map(|it| it.at == at && !it.carries_data());
+    assert_eq!(first.take(1).collect::<Vec<_>>(), [true]);
+    let mut data = pair.data(Side::Server).filter(|it| it.path == path);
+    assert!(data.next().is_some_and(|it| it.at > at));
+}
+
+/// Linux `__mptcp_close_ssk`, `__mptcp_push_pending`.
+#[test]
+fn a_subflow_that_ends_next_takes_over() {
+    let mut pair = meshed(&upstream(), &[40 * MS, 10 * MS]);
+    pair.links[0].up = false;
+    pair.write(Side::Server, 200_000);
+    pair.run_for(200 * MS);
+    let (own, left) = (server_address(0), pair.now);
+    pair.act(Side::Server, |connection, now| {
+        connection.set_address_up(own, false, now)
+    });
+    let anew = pair.data(Side::Server).filter(|it| it.at == left);
+    let anew: Vec<_> = anew.map(|it| (it.path, it.purpose)).collect();
+    assert!(anew.contains(&(1, Purpose::Reinjection)), "{anew:?}");
+}
+
+/// Linux `mptcp_close_ssk` does not ask who carried what.
+#[test]
+fn a_servers_failed_attempt_schedules_everything_anew() {
+    let mut server = upstream();
+    server.limits.syn_retries = 1;
+    server.path_manager.name = "scripted".into();
+    let open = format!("500 ms open {} {}", server_address(1), client_address(0));
+    let parameters = serde_json::json!({ "steps": [open] });
+    server.path_manager.parameters = parameters.as_object().expect("a table").clone();
+    let link = Link::limited(100 * MS, 20_000_000, SECOND);
+    let mut pair = Pair::with(&upstream(), &server, vec![link], 2, 7);
+    pair.hook(|packet| {
+        let attempt = packet.from == Side::Server && packet.segment.flags == Flags::SYN;
+        if attempt { Fate::Drop } else { Fate::Pass }
+    });
+    pair.write(Side::Client, 1);
+    pair.run_for(400 * MS);
+    pair.write(Side::Server, 40_000_000);
+    pair.run_for(30 * SECOND);
+    let ended = |kind: &EventKind| *kind == EventKind::SubflowClosed(1);
+    assert_eq!(pair.server.happened(ended), 1);
+    let again = |kind: &EventKind| matches!(kind, EventKind::Reinjection { .. });
+    assert_eq!(pair.server.happened(again), 1);
+}
+
+/// The scheduler asks for the timers of subflows that can send (Linux `mptcp_subflow_get_send`).
+#[test]
+fn an_unanswered_join_delays_no_repetition() {
+    let mut pair = Pair::new(&upstream(), &[10 * MS, 40 * MS, 10 * MS]);
+    pair.links[2].up = false;
+    pair.write(Side::Client, 1);
+    pair.run_for(SECOND);
+    assert_eq!(pair.established_subflows(), 2);
+    pair.links[0].up = false;
+    let died = pair.now;
+    pair.write(Side::Client, 10_000);
+    pair.run_for(SECOND);
+    let again = sent_on(&pair, 1, died);
+    assert!(
+        again[0].0 <= died + 400 * MS,
+        "{} ms",
+        (again[0].0 - died) / MS
+    );
+}
+
+/// Linux `tcp_v4_connect`, `mptcp_connect`.
+#[test]
+fn a_connection_without_a_route_ends_at_once() {
+    let accept = host(&upstream(), vec![client_address(0)], 1);
+    let connection =
+        connect_without_route(accept, first_tuple(), SECOND).expect("known algorithms");
+    assert_eq!(connection.ended(), Some(CloseReason::Unreachable));
+    assert_eq!(connection.counters().value(Mib::MPTcpExtMPCapableSYNTX), 1);
+    assert_eq!(connection.counters().value(Mib::TcpActiveOpens), 0);
 }

@@ -3,6 +3,7 @@
 use polypath_net::{InterfaceId, Packet, Parcel, random};
 use polypath_transport::{
     Accept, Arrival, CloseReason, Connection, EventKind, NEVER, Segment, Transmit, Tuple,
+    connect_without_route,
 };
 use polypath_wire::tcp::header_len;
 
@@ -14,7 +15,7 @@ use crate::record::sampled;
 use crate::stream_offsets::Origins;
 
 use super::Hosts;
-use super::events::lacks_address;
+use super::events::{is_down, lacks_address};
 use super::tunnel_entry::enter;
 use crate::simulation::apps::Apps;
 use crate::simulation::world::Owner;
@@ -80,7 +81,11 @@ impl Hosts {
         if self.plan.applications[application].transport.is_quic() {
             return self.start_quic(world, first, tuple);
         }
+        let down = is_down(self, client, source.ip());
         let connection = self.make(Stream::endpoint(first), first, |host| {
+            if down && host.config.profile.connects_by_route() {
+                return connect_without_route(host, tuple, now);
+            }
             Connection::connect(host, tuple, now)
         });
         self.begin(world, first, connection, 0);

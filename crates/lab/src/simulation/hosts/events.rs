@@ -119,6 +119,13 @@ fn tell(connection: &mut Carrier, action: &Action, address: IpAddr, others: &[Ip
     }
 }
 
+/// Whether the interface of a host's address is down.
+pub(super) fn is_down(hosts: &Hosts, node: usize, address: IpAddr) -> bool {
+    let own = &hosts.plan.nodes[node].interfaces;
+    let has = |interface: usize| own[interface].addresses.contains(&address);
+    hosts.hosts[node].interfaces.down().any(has)
+}
+
 /// Whether a packet arrived at another interface than its address's, which is down: the host has no such address then (Linux
 /// `fib_sync_down_dev`, `addrconf_ifdown`).
 #[cold]
@@ -132,8 +139,5 @@ pub(super) fn lacks_address(
     let flow = world.net.flow(flow);
     let node = flow.receiver_node as usize;
     let address = flow.destination.ip();
-    let own = &hosts.plan.nodes[node].interfaces;
-    let has = |interface: usize| own[interface].addresses.contains(&address);
-    let mut down = hosts.hosts[node].interfaces.down();
-    down.any(has) && at.is_some() && world.net.topology().owner(address) != at
+    is_down(hosts, node, address) && at.is_some() && world.net.topology().owner(address) != at
 }

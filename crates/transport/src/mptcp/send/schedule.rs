@@ -341,8 +341,8 @@ impl Connection {
         if let Some(subflow) = self.send.fragments.as_ref().and_then(holder) {
             return self.now_or_delegated(subflow);
         }
-        self.set_interval();
         let prolonged = self.prolonged(next.offset);
+        self.set_interval(prolonged.is_some());
         let decision = match prolonged {
             Some(subflow) => Decision::Send(subflow),
             None => self.ask(Some(next)),

@@ -275,10 +275,10 @@ fn bbr_draws_from_the_seed_of_its_host() {
     assert!((2..6).any(|seed| rates(seed) != first));
 }
 
-/// BBR version 3 and Copa over QUIC: all of the bandwidth, a short queue, and nothing lost where the queue is long.
+/// BBR version 3, Copa, Vivace and MPCC over QUIC: all of the bandwidth, a short queue, and nothing lost where the queue is long.
 #[test]
-fn bbr3_and_copa_keep_the_queue_short() {
-    for congestion in ["bbr3", "copa"] {
+fn rates_that_are_set_keep_the_queue_short() {
+    for congestion in ["bbr3", "copa", "vivace", "mpcc"] {
         let config = Config {
             congestion: congestion.into(),
             ..quic()

@@ -152,6 +152,7 @@ impl Pcc {
         } else {
             high / 2.0
         };
+        self.monitor.disregard();
         self.plan.clear();
         for _ in 0..2 {
             let pair = if self.random.random() {
@@ -189,7 +190,6 @@ impl Pcc {
 
     /// `onTimeout`, and where an interval lost too much: what is under way says nothing any more.
     fn halve(&mut self, path: &mut Member) {
-        self.monitor.disregard();
         self.move_by(path, -self.rate / 2.0);
         self.step.restart();
         self.probe(path);
@@ -217,6 +217,12 @@ impl Pcc {
 
     fn stride(&mut self, last: Worth) {
         self.state = State::Striding { last };
+        self.plan_one();
+    }
+
+    /// One interval at the rate as it is now decides what follows; none of those under way does.
+    fn plan_one(&mut self) {
+        self.monitor.disregard();
         self.plan.clear();
         self.plan.push_back(self.rate);
     }
@@ -234,7 +240,7 @@ impl Pcc {
         if interval.app_limited {
             // It says nothing of the path: the same again.
             if starts {
-                self.plan.push_back(self.rate);
+                self.plan_one();
             } else {
                 self.probe(path);
             }
@@ -253,10 +259,10 @@ impl Pcc {
                         attempts: self.rules.attempts,
                     };
                     self.rate *= 2.0;
-                    self.plan.push_back(self.rate);
+                    self.plan_one();
                 } else if *attempts > 0 {
                     *attempts -= 1;
-                    self.plan.push_back(self.rate);
+                    self.plan_one();
                 } else {
                     self.move_by(path, -self.rate / 2.0);
                     self.probe(path);
@@ -332,7 +338,7 @@ impl Pcc {
     fn begin(&mut self, path: &mut Member) {
         let window = f64::from(path.cwnd) * f64::from(path.mss);
         self.rate = window * SECOND as f64 / round_trip(path) as f64;
-        self.plan.push_back(self.rate);
+        self.plan_one();
         if self.rules.couples {
             path.coupled = (self.rate as u64).max(1);
             self.others = others(path);

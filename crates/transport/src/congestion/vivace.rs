@@ -1,4 +1,4 @@
-//! PCC Vivace on each path by itself (Dong et al., NSDI 2018).
+//! PCC Vivace (Dong et al., NSDI 2018), which knows nothing of other paths.
 
 use super::CongestionControl;
 use super::pcc::{MEGABIT, Pace, Pcc, Rules, slower_from_four, steeper};

@@ -1,8 +1,8 @@
 //! PCC: a rate that climbs a utility, which is measured over intervals of about a round trip.
 //!
-//! `vivace` is the one of a single path, `mpcc` that of several. The rules are those of the authors' programs: branch NSDI-2018 of
-//! PCCproject/PCC-Uspace (`pcc.h`, `core.cpp`), branch `vivace` of PCCproject/PCC-Kernel (`tcp_pcc.c`), and mpccopensource/mpcc_release
-//! (`tcp_mpcc.c`, `tcp_mpcc_loss.c`), whose names stand beside the rules.
+//! `vivace` is the one of a single path, `mpcc` that of several. The rules are those of the authors' programs, whose names stand beside them.
+//! For Vivace these are PCCproject/PCC-Uspace, branch NSDI-2018 (`pcc.h`, `core.cpp`), and PCCproject/PCC-Kernel, branch `vivace` (`tcp_pcc.c`).
+//! For MPCC it is mpccopensource/mpcc_release (`tcp_mpcc.c`, `tcp_mpcc_loss.c`).
 
 mod monitor;
 mod step;

@@ -1,4 +1,4 @@
-//! PCC Vivace (Dong et al., NSDI 2018), which knows nothing of other paths.
+//! PCC Vivace (Dong et al., NSDI 2018), which ignores other paths.
 
 use super::CongestionControl;
 use super::pcc::{MEGABIT, Pace, Pcc, Rules, slower_from_four, steeper};

@@ -18,12 +18,15 @@ mod hystart_plus;
 mod illinois;
 mod lia;
 mod linked;
+mod mpcc;
 mod olia;
+mod pcc;
 mod prague;
 mod reno;
 mod scalable;
 mod semicoupled;
 mod vegas;
+mod vivace;
 mod westwood;
 mod wvegas;
 mod xmp;
@@ -210,5 +213,7 @@ pub static REGISTRY: Registry<dyn CongestionControl> = Registry::new(
         Entry::of::<bbr3::Bbr3>(),
         Entry::of::<copa::CopaConfig>(),
         Entry::of::<xmp::XmpConfig>(),
+        Entry::of::<vivace::VivaceConfig>(),
+        Entry::of::<mpcc::MpccConfig>(),
     ],
 );

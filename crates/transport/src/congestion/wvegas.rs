@@ -59,7 +59,8 @@ impl WeightedVegas {
         self.queue_delay = 0;
     }
 
-    /// Takes the share of `total_alpha` that the path's rate stands for.
+    /// Takes the share of `total_alpha` that the path's rate stands for. `mptcp_wvegas_weight` leaves a path out that has just begun a round and
+    /// has no sample in it. Here a path counts from its first rate on, as in the paper.
     fn weigh(&mut self, path: &mut Member, rtt: Nanos) {
         let rate = f64::from(path.cwnd) * SECOND as f64 / rtt as f64;
         path.coupled = rate.to_bits();
@@ -98,7 +99,8 @@ impl WeightedVegas {
         remember_window(path);
     }
 
-    /// Empties the queue when its delay has doubled: others share it, and the base RTT would be overestimated.
+    /// Empties the queue when its delay has doubled: others share it, and the base RTT would be overestimated. Where nothing is queued, there is
+    /// nothing to empty. `mptcp_wvegas_cong_avoid` halves the window then, too, if all RTTs of a round are the least to the microsecond.
     fn drain(&mut self, path: &mut Path, rtt: Nanos) {
         let delay = rtt - self.rounds.base;
         if self.queue_delay == 0 || delay < self.queue_delay {

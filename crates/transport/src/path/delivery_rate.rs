@@ -40,6 +40,8 @@ pub struct LostPacket {
     pub app_limited: bool,
     /// The one that was sent before it is lost as well.
     pub adjoins: bool,
+    /// Packets that had been delivered when it was sent.
+    pub prior_delivered: u64,
 }
 
 /// The stretch from the sending of a packet to its acknowledgement.
@@ -191,6 +193,7 @@ impl DeliveryRate {
             lost: self.lost - stamp.lost,
             app_limited: stamp.app_limited,
             adjoins: index > 0 && self.stamps[index - 1].told,
+            prior_delivered: stamp.delivered,
         });
     }
 

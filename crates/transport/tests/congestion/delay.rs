@@ -131,6 +131,43 @@ fn wvegas_shares_few_packets_by_rate() {
     );
 }
 
+/// A path on which nothing queues keeps its window: what is emptied is a queue.
+#[test]
+fn wvegas_without_a_queue_grows() {
+    let mut bottleneck = Bottleneck::new("wvegas", &[400]);
+    bottleneck.lab.paths[0].ssthresh = 20;
+    let windows: Vec<u32> = (0..40)
+        .map(|_| {
+            bottleneck.round();
+            bottleneck.lab.paths[0].cwnd
+        })
+        .collect();
+    let avoids = windows.iter().position(|&window| window >= 20);
+    let avoids = avoids.expect("slow start ends");
+    assert!(windows[avoids..].is_sorted(), "{windows:?}");
+    assert_eq!(windows[39] - windows[avoids], 39 - avoids as u32);
+}
+
+/// Cao et al.: where the queueing delay has doubled, the window falls to a half of what the path holds without its queue. It is below the
+/// threshold then, and grows back as in slow start.
+#[test]
+fn wvegas_empties_a_queue_whose_delay_doubled() {
+    let mut bottleneck = Bottleneck::new("wvegas", &[50]);
+    for _ in 0..100 {
+        bottleneck.round();
+    }
+    let before = bottleneck.lab.paths[0].cwnd;
+    // Others take half of the path: all of it waits twice as long.
+    bottleneck.holds[0] = 25;
+    bottleneck.round();
+    let lab = &mut bottleneck.lab;
+    let left = u64::from(before) * BASE / (2 * lab.rtt[0]);
+    // What a round told is known at the first acknowledgement of the next.
+    lab.delayed_ack(0, 1);
+    let window = lab.paths[0].cwnd;
+    assert!(u64::from(window).abs_diff(left) <= 1, "{window}: {left}");
+}
+
 /// Vegas forgets the RTT whenever nothing was in flight (Linux `tcp_vegas_cwnd_event_tx_start`), weighted Vegas after a timeout of idleness
 /// only (mptcp.org `mptcp_wvegas_cwnd_event`).
 #[test]

@@ -8,6 +8,7 @@
 //! | `westwood`, `htcp`, `illinois`, `cdg`, `dctcp`, `prague`, `xmp` | these, with figures worked out from the kernel's files |
 //! | `abe` | what a mark leaves, against a loss (RFC 8511) |
 //! | `copa` | Copa: the packets that it queues, and what it takes for a signal |
+//! | `vivace`, `mpcc` | PCC: what makes its rate grow and shrink, and what paths tell each other |
 //! | `bbr`, `bbr3` | BBR, which needs endpoints and a link: its states, its queue, its rate |
 //!
 //! The tables are snapshots: a change of behaviour shows as a difference to be reviewed.
@@ -27,7 +28,9 @@ mod fixed_points;
 mod htcp;
 mod illinois;
 mod lab;
+mod mpcc;
 mod prague;
 mod rounds;
+mod vivace;
 mod westwood;
 mod xmp;

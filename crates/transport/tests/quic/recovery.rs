@@ -278,10 +278,10 @@ fn bbr_draws_from_the_seed_of_its_host() {
     assert!((2..6).any(|seed| rates(seed) != first));
 }
 
-/// BBR version 3 and Copa over QUIC: all of the bandwidth, a short queue, and nothing lost where the queue is long.
+/// BBR version 3, Copa, Vivace and MPCC over QUIC: all of the bandwidth, a short queue, and nothing lost where the queue is long.
 #[test]
-fn bbr3_and_copa_keep_the_queue_short() {
-    for congestion in ["bbr3", "copa"] {
+fn rates_that_are_set_keep_the_queue_short() {
+    for congestion in ["bbr3", "copa", "vivace", "mpcc"] {
         let config = Config {
             congestion: congestion.into(),
             ..quic()
@@ -300,7 +300,9 @@ fn bbr3_and_copa_keep_the_queue_short() {
         let acked = pair.client.paths()[0].acked - before;
         let rate = acked as f64 * 8.0 / 4.0 / 10e6;
         assert!(rate > 0.85, "{congestion}: {rate}");
-        assert!(longest < 90 * MS, "{congestion}: {longest}");
+        // A growing RTT weighs little in MPCC (1, not 900), which fills the queue now and then.
+        let bound = if congestion == "mpcc" { 150 } else { 90 };
+        assert!(longest < bound * MS, "{congestion}: {longest}");
     }
 }
 

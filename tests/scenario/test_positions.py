@@ -11,7 +11,7 @@ import polypath
 from polypath.scenario.positions import Positions
 
 SOURCES = sorted(Path(polypath.__file__).parent.glob("**/*.py"))
-POSSESSIVE = re.compile(r"""[\])"'\w.}][*+?}]\+(?=["'()|\]{\[])""")
+POSSESSIVE = re.compile(r"""[\])"'\w.}][*+?}]\+(?=["'()|\[])""")
 
 
 @pytest.mark.parametrize("quoted", ['"a, \\"b\\""', "'a'", '"""a "" b"""""', "'''a '' b'''"])

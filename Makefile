@@ -10,7 +10,7 @@
 # make fuzz   every fuzzer in turn for HOURS=n of CPU time, JOBS=n at once; the record adds up (assurance/records/fuzzing.md); nightly Rust
 # make fuzz-coverage  lines of endpoints and parsers that the fuzzers reach (assurance/records/fuzzing.md); CASES=n of each kind
 # make kernel the kernel of engine linux, built once a machine (about 8 minutes)
-# make wheel  dist/polypath-*.whl for this machine or, on Linux, TARGET=aarch64-unknown-linux-gnu; make wheel-test tries it
+# make wheel  dist/polypath-*.whl for this machine or, on Linux, TARGET=aarch64-unknown-linux-gnu or x86_64-pc-windows-gnu; make wheel-test tries it
 # make sdist  dist/polypath-*.tar.gz, the source distribution; make sdist-test builds it in an empty environment
 # make campaign  random scenarios, 300,000 or SCENARIOS=n of them from FIRST=n on; goes on where it stopped (target/campaign), unless the program changed
 # make quic-outages  10,000 transfers over Multipath QUIC whose paths go dark, CASES=n of them from FIRST=n on; a minute or two (assurance/records/campaign.md)
@@ -168,7 +168,8 @@ SCENARIOS ?= 300000
 FIRST ?= 0
 
 # zig links against an old glibc, and for other architectures.
-ZIG := $(if $(filter Linux,$(shell uname -s)),--zig)
+WINDOWS := $(findstring windows,$(TARGET))
+ZIG := $(if $(filter Linux,$(shell uname -s)),$(if $(WINDOWS),,--zig))
 OLD := $(if $(ZIG),--compatibility manylinux_2_17)
 
 # Where the simulator's instructions go in some works, for the compiler. What is built for another architecture does not run here, and zig
@@ -195,6 +196,7 @@ $(PROFILE): $(RUST_SOURCES) | $(VENV)/.ready
 wheel: $(VENV)/.ready $(SIMULATOR) $(if $(TARGET),,$(PROFILE))
 	@$(BIN)/pip install --quiet --group wheel
 	@test -z '$(TARGET)' || rustup --quiet target add $(TARGET)
+	@test -z '$(WINDOWS)' || .ci/need 'command -v x86_64-w64-mingw32-gcc' gcc-mingw-w64-x86-64
 	PATH="$(abspath $(BIN)):$$PATH" $(if $(TARGET),,RUSTFLAGS='-Cprofile-use=$(abspath $(PROFILE))') \
 	    $(MATURIN) --strip $(ZIG) $(OLD) --target $(or $(TARGET),$(HOST)) --out dist --target-dir target/wheel
 	@ls dist/*.whl

@@ -115,6 +115,16 @@ def test_a_defect_is_one_line_too(polypath: Any, engine: Any, monkeypatch: pytes
     )
 
 
+def test_what_needs_unix_says_so_on_windows(polypath: Any, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'fcntl'", name="fcntl")
+
+    monkeypatch.setattr(engine, "run", broken, raising=False)
+    outcome = polypath("run", "aggregation")
+    assert outcome.code == 2
+    assert outcome.err == "polypath: this needs Linux or macOS; on Windows, run it in WSL 2\n"
+
+
 def test_an_interrupt_that_compiled_code_made_an_error_of_ends_a_single_run_as_any_other(
     polypath: Any, engine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

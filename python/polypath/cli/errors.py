@@ -38,8 +38,19 @@ _INSTEAD: Final = {
 }
 
 
+#: Modules of Python that Windows lacks.
+_OF_UNIX: Final = ("fcntl", "pwd", "resource", "termios")
+_NEEDS_UNIX: Final = "this needs Linux or macOS; on Windows, run it in WSL 2"
+
+
 class InputError(PolypathError, ValueError):
     """Options or arguments that make no sense together; the message is one line."""
+
+
+def require_unix() -> None:
+    """Raises InputError on Windows."""
+    if sys.platform == "win32":
+        raise InputError(_NEEDS_UNIX)
 
 
 def run(command: Callable[[], object]) -> NoReturn:
@@ -114,6 +125,8 @@ def _line(error: BaseException) -> str | None:
                 return f"polypath: {error}"
             where = f"{error.filename}: " if error.filename else ""
             return f"polypath: {where}{error.strerror or error}"
+        case ModuleNotFoundError(name=name) if name in _OF_UNIX:
+            return f"polypath: {_NEEDS_UNIX}"
         case PolypathError():
             return f"polypath: {_one_line(str(error))}"
         case _:

@@ -15,7 +15,7 @@ from rich.markup import escape
 from polypath import grading
 from polypath.cli import progress
 from polypath.cli.console import err, out, printable, table
-from polypath.cli.errors import DONE, InputError
+from polypath.cli.errors import DONE, InputError, require_unix
 from polypath.cli.write import require_new
 from polypath.grading import Grade, Rubric
 from polypath.results.files import require_writable, write_text
@@ -58,6 +58,7 @@ def grade(
     if not submissions:
         _describe(found)
         return DONE
+    require_unix()
     (first, *others) = submissions
     if not others and first.is_dir() and not (first / found.submitted_file).exists():
         raise InputError(f"{first} has no {found.submitted_file}; if it holds submissions, name these: {first}/*")

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from polypath import _core
-from polypath.cli.errors import DONE, InputError
+from polypath.cli.errors import DONE, InputError, require_unix
 
 app = typer.Typer(
     add_completion=False,
@@ -52,6 +52,7 @@ def serve(
 
     Example: `polypath quic serve files --listen 127.0.0.1:4433`.
     """
+    require_unix()
     settings = {
         "root": str(path),
         "listen": [_socket("--listen", each) for each in listen],
@@ -83,6 +84,7 @@ def fetch(
 
     Example: `polypath quic fetch 192.0.2.1:4433/data.bin --from 192.0.2.7 --from 198.51.100.7`.
     """
+    require_unix()
     server, slash, name = target.partition("/")
     if not slash or not name:
         raise InputError(f"'{target}' names no file; write ADDRESS:PORT/NAME, for example 127.0.0.1:4433/data.bin")

@@ -237,13 +237,15 @@ class Folder:
         with _writing(self.shown):
             staged.mkdir(exist_ok=True)
             found = {
-                str(path.relative_to(staged)): _sha256(path) for path in sorted(staged.rglob("*")) if path.is_file()
+                path.relative_to(staged).as_posix(): _sha256(path)
+                for path in sorted(staged.rglob("*"))
+                if path.is_file()
             }
             listed = {**(self._listed() if keep else {}), **found}
             if strange := [name for name in listed if not self.kind.has(name)]:
                 raise ValueError(f"no result has a file {strange[0]}")
             text = _text({**data, "polypath": self.kind.name, "files": dict(sorted(listed.items()))})
-            (staged / self.kind.marker).write_text(text, encoding="utf-8")
+            (staged / self.kind.marker).write_text(text, encoding="utf-8", newline="\n")
             self._require_folders(self.path)
             self._require_free(found)
             staged.rename(self.path / READY)
@@ -290,7 +292,7 @@ class Folder:
             for path in sorted(self.path.glob(pattern))
             if not (pattern.endswith(_BELOW) and path.is_dir() and not path.is_symlink())
         ]
-        return [str(path.relative_to(self.path)) for path in found]
+        return [path.relative_to(self.path).as_posix() for path in found]
 
     def _require_free(self, names: Iterable[str]) -> None:
         """Raises OutputError if one of these files is foreign or was changed."""

@@ -35,7 +35,7 @@ ARGUMENTS: dict[str, str] = {
 }
 """What the first of them takes besides `self`, where it is not `view`."""
 
-PATTERN = r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$"
+PATTERN = r"^(?:[A-Za-z]:[\\/])?[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$"
 _REFERENCE = re.compile(PATTERN)
 
 

@@ -94,7 +94,9 @@ def packed(task: Task) -> Packed | Failure:
         if isinstance(outcome, Failure):
             return outcome
         paths = [] if directory is None else sorted(path for path in directory.rglob("*") if path.is_file())
-        return Packed(outcome, {str(path.relative_to(place).relative_to("point")): path.read_bytes() for path in paths})
+        return Packed(
+            outcome, {path.relative_to(place).relative_to("point").as_posix(): path.read_bytes() for path in paths}
+        )
 
 
 def placed(task: Task, outcome: Packed) -> Mapping[str, Any] | Failure:

@@ -185,10 +185,11 @@ class TestLab:
             assert expectation.measure in MEASURES
             assert expectation.run in runs
             taken = MEASURES[expectation.measure].parameters
-            if "connection" in taken or "connections" in taken:
-                several = expectation.parameters.get("connections", [expectation.connection])
-                assert several
-                assert set(several) <= runs[expectation.run]
+            one = [expectation.connection] if expectation.connection else []
+            several = expectation.parameters.get("connections", one)
+            choices = [taken[key] for key in ("connection", "connections") if key in taken]
+            assert several or all(key.default is not inspect.Parameter.empty for key in choices)
+            assert set(several) <= runs[expectation.run]
             assert expectation.published
 
     def test_expectations_name_axes_labels_models_and_shapes_that_exist(self, name: str) -> None:

@@ -337,11 +337,7 @@ impl Connection {
         if joins {
             self.join_established(subflow);
             // The fourth ACK (RFC 8684 section 3.2).
-            if self.shared.config.profile.confirms_joins_alone() {
-                self.with(subflow, |socket, cx| socket.send_ack(cx));
-            } else {
-                self.subflows[subflow].socket.receiver.request_ack();
-            }
+            self.subflows[subflow].socket.receiver.request_ack();
         } else {
             self.first_subflow_established(segment);
             if self.session.multipath.is_some() {

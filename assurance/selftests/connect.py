@@ -75,8 +75,7 @@ class _Transfer:
             yield f"[{'host' if number in self.ends else 'router'}.{at.label}-ns{number}]"
             if number in self.ends:
                 link, end = (number, 1) if number == first else (number - 1, 2)
-                address = f"fd00:{at.net}:{link}::{end}" if self.six else f"10.{at.net}.{link}.{end}"
-                yield f'interface.eth0.address = "{address}"'
+                yield f'interface.eth0.address = "{_address(at, link, end, self.six)}"'
                 yield 'path_manager = "default"'
                 yield f"checksum = {str(self.checksum).lower()}"
 

@@ -486,6 +486,9 @@ def parquet_size(path: Path_, most: int) -> tuple[list[int], int]:
     Ends early once one is more than `most`. Raises OSError, and ValueError for what is no such file.
     """
 
+def plan_schema() -> str:
+    """The JSON Schema of a plan (draft 2020-12)."""
+
 def registry(kind: str) -> str:
     """The algorithms of a kind as a JSON list. Raises KeyError for an unknown kind."""
 

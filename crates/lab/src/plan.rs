@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod page;
@@ -30,7 +31,7 @@ pub use wifi::{Medium, Wifi, WifiState};
 /// The version of this format; an engine refuses another one.
 pub const VERSION: u32 = 1;
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     pub version: u32,
@@ -61,7 +62,7 @@ pub struct Plan {
     pub record: Record,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeKind {
     Host,
@@ -69,7 +70,7 @@ pub enum NodeKind {
     Switch,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
     pub name: String,
@@ -90,7 +91,7 @@ impl Node {
     }
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
     pub name: String,
@@ -102,7 +103,7 @@ pub struct Interface {
 }
 
 /// A bidirectional link between two interfaces; `forward` carries from a to b.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     pub name: String,
@@ -129,7 +130,7 @@ impl Link {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Attachment {
     /// Index into `nodes`.
@@ -139,7 +140,7 @@ pub struct Attachment {
 }
 
 /// One direction of a link.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Channel {
     /// Absent: no serialisation time and no queue.
@@ -190,7 +191,7 @@ pub struct Channel {
 }
 
 /// Delivery opportunities of 1500 bytes (and `overhead_bytes`) each, over and over.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
     /// What it is called, for people.
@@ -212,7 +213,7 @@ pub(crate) fn yes() -> bool {
 }
 
 /// Where the queue of a direction is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueAt {
     #[default]
@@ -230,7 +231,7 @@ impl QueueAt {
 }
 
 /// How a path is chosen among those of fewest hops.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Routing {
     /// Least propagation delay, then lowest id.
@@ -245,7 +246,7 @@ pub enum Routing {
 }
 
 /// How routers and switches are Ethernet bridges.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bridging {
     /// By which they find their tree, of registry `spanning-tree`.
@@ -258,7 +259,7 @@ pub struct Bridging {
 }
 
 /// A bridge's priority, the lower the more likely it is the root.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BridgePriority {
     pub node: usize,
@@ -266,7 +267,7 @@ pub struct BridgePriority {
 }
 
 /// A controller of all routers and switches, each of which has a control link to it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
     /// Present unless there is an application.
@@ -291,7 +292,7 @@ pub struct Controller {
 }
 
 /// A controller as an os-ken application. The engine's owner runs it; the engine has the switches' ends of the control links.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct App {
     pub file: String,
@@ -302,7 +303,7 @@ pub struct App {
 }
 
 /// When a controller fills the tables.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Before the run, for every destination.
@@ -315,7 +316,7 @@ pub enum Mode {
 }
 
 /// A static route: packets at `node` whose source and destination match leave by `interface`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     pub node: usize,
@@ -326,7 +327,7 @@ pub struct Route {
     pub interface: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prefix {
     pub address: IpAddr,
@@ -334,7 +335,7 @@ pub struct Prefix {
 }
 
 /// Who speaks for a host, and its transport settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stack {
     /// Who speaks QUIC: `polypath`, `noq` or a stack that is written elsewhere; absent: `polypath`.
@@ -345,7 +346,7 @@ pub struct Stack {
 }
 
 /// An application between two hosts.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Application {
     pub name: String,
@@ -376,21 +377,21 @@ pub struct Application {
 }
 
 /// A program of others that can play an application.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
     Iperf3,
 }
 
 /// A change at a time.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
     pub at_ns: u64,
     pub action: Action,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     Forward,
@@ -398,7 +399,7 @@ pub enum Direction {
     Both,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Action {
     /// Changes what is given of a link; the rest stays.
@@ -446,7 +447,7 @@ pub enum Action {
 }
 
 /// What is recorded.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     /// Sampling interval.

@@ -75,6 +75,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(unix)]
     fill_with_sockets(module)?;
     module.add_function(wrap_pyfunction!(simulation::check, module)?)?;
+    module.add_function(wrap_pyfunction!(plan_schema, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(fault, module)?)?;
     module.add_function(wrap_pyfunction!(wifi_rates, module)?)?;
@@ -93,6 +94,12 @@ fn fill_with_sockets(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 fn registry(kind: &str) -> PyResult<String> {
     polypath_lab::registry(kind).ok_or_else(|| PyKeyError::new_err(format!("no kind '{kind}'")))
+}
+
+/// The JSON Schema of a plan.
+#[pyfunction]
+fn plan_schema() -> String {
+    polypath_lab::plan_schema().to_string()
 }
 
 /// What is wrong with the parameters of an algorithm, in JSON; nothing where the engine takes them.

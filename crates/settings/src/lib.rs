@@ -437,7 +437,7 @@ macro_rules! model {
         };
 
         $(#[doc = $about])+
-        #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $config {
             $(
@@ -602,7 +602,7 @@ macro_rules! choice {
         $choice:ident { $( $(#[$note:meta])* $name:ident = $word:literal ),+ $(,)? }
     ) => {
         $(#[$about])+
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         pub enum $choice {
             $(
                 $(#[$note])*

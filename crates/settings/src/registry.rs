@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
@@ -130,7 +131,7 @@ impl<T: ?Sized> Registry<T> {
 }
 
 /// A table of a plan that names an added algorithm by its kind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Added {
     pub kind: String,
     #[serde(flatten)]

@@ -26,6 +26,7 @@ mod tls;
 mod tunnel;
 mod video;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{Page, Video};
@@ -70,7 +71,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
 ];
 
 /// What an application does, with its settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Work {
     Bulk(BulkConfig),

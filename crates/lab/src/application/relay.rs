@@ -1,6 +1,7 @@
 //! One more connection of an application over proxies: it relays what the one before brought to the host where it begins.
 
 use polypath_settings::Model;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::kind::{Beginning, Begun, Entry, Kind};
@@ -19,7 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
     transports: &[Transport::Mptcp, Transport::Tcp],
 };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
     /// The application whose bytes these are, by its place in the plan; it stands before.

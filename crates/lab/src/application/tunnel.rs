@@ -6,6 +6,7 @@
 use polypath_settings::{Setting, Typed, Value, choice, model};
 use polypath_transport::Nanos;
 use polypath_wire::quic::varint_len;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::kind::{Beginning, Begun, Entry, Kind};
@@ -103,7 +104,7 @@ impl Kind for TunnelConfig {
 const MOST_LINES: usize = 16;
 
 /// The weights of lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Vec<u32>", into = "Vec<u32>")]
 pub struct Weights {
     weights: [u32; MOST_LINES],

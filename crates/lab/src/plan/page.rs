@@ -1,12 +1,13 @@
 //! A web page: its objects, and their dependencies.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// As many bytes as an object may have.
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
 
 /// Objects, each of which comes after those that it depends on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
     /// The application whose page it is, which this is one more connection for; absent: it has its own objects.
@@ -16,7 +17,7 @@ pub struct Page {
     pub objects: Vec<Object>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Object {
     pub name: String,

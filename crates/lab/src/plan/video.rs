@@ -1,10 +1,11 @@
 //! Adaptive video: the settings of a player.
 
 use polypath_transport::MILLISECOND;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Segments of `segment_ns` each, in one of several representations.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Video {
     pub segment_ns: u64,
     /// Absent: the video does not end.
@@ -20,7 +21,7 @@ pub struct Video {
 }
 
 /// Which representation comes next.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum VideoRule {
     /// By the harmonic mean of the rates of the last `window` segments, times `safety`.

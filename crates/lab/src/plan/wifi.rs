@@ -1,16 +1,17 @@
 //! Links over the air.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A channel of the air that links share.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Medium {
     pub name: String,
 }
 
 /// How one direction of a link sends over the air.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wifi {
     /// By name: the registry's kind `wifi`.
@@ -34,7 +35,7 @@ pub struct Wifi {
 }
 
 /// A state of a Markov chain in continuous time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WifiState {
     /// Index of modulation and coding.

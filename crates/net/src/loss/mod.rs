@@ -7,6 +7,7 @@ mod random;
 mod timed_gilbert_elliott;
 
 use rand::RngCore;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Nanos;
@@ -49,13 +50,14 @@ const MODELS: &[Model] = &[
 ];
 
 /// A loss model and its settings.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     tag = "kind",
     rename_all = "kebab-case",
     deny_unknown_fields,
     remote = "Self"
 )]
+#[schemars(rename = "Loss")]
 pub enum LossConfig {
     #[default]
     None,

@@ -20,6 +20,7 @@ mod step;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::RngCore;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ids::Nanos;
@@ -65,8 +66,9 @@ const MODELS: &[Model] = &[
 ];
 
 /// A queue discipline and its settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", remote = "Self")]
+#[schemars(rename = "Queue")]
 pub enum QueueConfig {
     DropTail(DropTailConfig),
     Red(RedConfig),

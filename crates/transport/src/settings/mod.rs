@@ -3,6 +3,7 @@
 mod profile;
 
 use polypath_settings::{choice, settings};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -11,7 +12,7 @@ use crate::{MILLISECOND, Nanos, SECOND};
 pub use profile::{Profile, ProfileEntry};
 
 /// Minimum, default and maximum size of a buffer in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "[u64; 3]", into = "[u64; 3]")]
 pub struct Buffer {
     pub minimum: u64,
@@ -50,7 +51,7 @@ choice! {
 
 /// Probes of an idle peer (RFC 9293 section 3.8.4): after how long, then how often, and how many unanswered mean that it is gone
 /// (Linux tcp_keepalive_time, tcp_keepalive_intvl, tcp_keepalive_probes).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Keepalive {
     #[serde(rename = "time_ns")]
@@ -111,7 +112,7 @@ choice! {
 }
 
 /// How often a peer of QUIC is asked to acknowledge (draft-ietf-quic-ack-frequency-14 section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AckFrequency {
     /// Ack-eliciting packets that are acknowledged together.
@@ -124,7 +125,7 @@ pub struct AckFrequency {
 }
 
 /// An algorithm by name, with parameters, as the registries know it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
     pub name: String,
@@ -179,7 +180,7 @@ const MULTIPATH_QUIC: &str = "mpquic";
 settings! {
     "the stack";
     /// A host's transport settings, as a Plan has them too.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     Config {
         /// Whether the receive buffer grows by itself (tcp_moderate_rcvbuf).
         autotuning: bool as Boolean = true,

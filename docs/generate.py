@@ -1,11 +1,12 @@
-"""Writes the reference pages: scenario files from their schema, algorithms from the registries, Python from docstrings,
-labs from their folders.
+"""Writes the reference pages: scenario files and plans from their schemas, algorithms from the registries, Python from
+docstrings, labs from their folders.
 
 python docs/generate.py DIRECTORY
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -53,6 +54,29 @@ def scenario() -> str:
     ]
     for name, node in sorted(root["$defs"].items()):
         parts += [f"## {name}", node.get("description", ""), *_fields(node)]
+    return _page(parts)
+
+
+def plan() -> str:
+    """The page of plans."""
+    root = json.loads(_core.plan_schema())
+    parts = [
+        "# Plans",
+        "A plan is what a scenario becomes, and the only input of an engine: ids in place of names, numbers in place of"
+        " quantities. Ids are places in the lists. Times are in ns from the start of the run, rates in bit/s, and"
+        " sizes in bytes. `plan.json` of a result has it, and `polypath run plan.json` runs it. This page is generated"
+        " from the JSON Schema that `polypath schema --plan` prints. `polypath.plan.types` has the same tables as types"
+        " for Python.",
+        "## The plan",
+        *_fields(root),
+    ]
+    for name, node in sorted(root["$defs"].items()):
+        parts += [f"## {name}", node.get("description", ""), *_fields(node)]
+        for variant in node.get("oneOf", ()):
+            if "title" in variant:
+                parts += [f"### {variant['title']}", variant.get("description", ""), *_fields(variant)]
+        if "properties" not in node:
+            parts.append(", ".join(dict.fromkeys(_values(node))))
     return _page(parts)
 
 
@@ -137,6 +161,7 @@ def _parameters(measure: Measure) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "scenario.md": scenario,
+    "plan.md": plan,
     "algorithms.md": algorithms,
     "instructions.md": instructions,
     "python.md": api.page,
@@ -171,7 +196,9 @@ def _fields(node: Node) -> list[str]:
 
 def _values(node: Node) -> Iterator[str]:
     """The values that a schema allows, alternative by alternative, without the absent value."""
-    if "$ref" in node:
+    if "title" in node and "kind" in node.get("properties", {}):
+        yield f"[{node['title']}](#{node['title'].lower()})"
+    elif "$ref" in node:
         name = node["$ref"].rsplit("/", 1)[-1]
         yield f"[{name}](#{name.lower()})"
     elif "const" in node:
@@ -186,12 +213,16 @@ def _values(node: Node) -> Iterator[str]:
             yield from (f"name = {value}" for value in _values(each))
     elif isinstance(node.get("additionalProperties"), Mapping):
         yield from (f"name = {value}" for value in _values(node["additionalProperties"]))
+    elif "prefixItems" in node:
+        yield " and ".join(value for each in node["prefixItems"] for value in _values(each))
     elif node.get("type") == "array":
         yield "list of " + " or ".join(_values(node.get("items", {})))
     elif "const" in node.get("properties", {}).get("name", {}):
         yield "[a table with parameters](algorithms.md)"
     elif examples := node.get("examples"):
         yield "such as " + " or ".join(f"`{value}`" for value in examples[:2])
+    elif isinstance(node.get("type"), list):
+        yield from (value for each in node["type"] for value in _values({**node, "type": each}))
     elif "type" in node and node["type"] != "null":
         yield node["type"] + _bounds(node)
 
@@ -213,7 +244,8 @@ def _range(of: registry.Parameter) -> str:
 
 
 def _default(node: Node) -> str:
-    return _literal(node.get("default"))
+    value = node.get("default")
+    return "" if isinstance(value, Mapping | list) else _literal(value)
 
 
 def _literal(value: Any) -> str:

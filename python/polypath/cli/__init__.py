@@ -83,7 +83,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "completion", "Print the script that lets bash, zsh or fish complete commands, options and names."
     ),
     "manual": Command("manual", "Print the manual page, generated from the commands."),
-    "schema": Command("schema", "Print the JSON Schema of scenario files."),
+    "schema": Command("schema", "Print the JSON Schema of scenario files, or of plans."),
     "bench": Command("bench", "Measure the simulator's CPU time per packet-hop."),
     "quic": Command("quic", "Serve and fetch files over QUIC or Multipath QUIC, on this computer's sockets."),
     "kernel": Command("kernel", "Build the kernel of `--engine linux`, and show its state."),

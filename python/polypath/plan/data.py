@@ -27,13 +27,18 @@ class Program(TypedDict):
     """Texts by name, in the folder that it runs in."""
 
 
+class CapturedFile(TypedDict):
+    file: ReadOnly[str]
+    packets: ReadOnly[int]
+
+
 class Capture(TypedDict):
     """What captures tell of themselves."""
 
     start_unix_ns: ReadOnly[int]
     """When time 0 was."""
     notes: ReadOnly[Sequence[str]]
-    files: NotRequired[ReadOnly[Sequence[str]]]
+    files: ReadOnly[Sequence[CapturedFile]]
 
 
 class PlanData(Plan):

@@ -49,8 +49,8 @@ choice! {
     }
 }
 
-/// Probes of an idle peer (RFC 9293 section 3.8.4): after how long, then how often, and how many unanswered mean that it is gone
-/// (Linux tcp_keepalive_time, tcp_keepalive_intvl, tcp_keepalive_probes).
+/// Probes of an idle peer (RFC 9293 section 3.8.4; Linux tcp_keepalive_time, tcp_keepalive_intvl, tcp_keepalive_probes).
+/// After `probes` unanswered ones it is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Keepalive {

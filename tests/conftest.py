@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.handmade_plans import as_plan
 
 from polypath import registry
 from polypath.cli import console
@@ -205,7 +206,7 @@ def handmade() -> Recording:
             _application("cross", "udp", SECOND, {"kind": "cbr", "duration_ns": 2 * SECOND}),
         ],
     }
-    return Recording(tables, plan, Metadata("handmade", 7, "sim", "ab" * 32, "cd" * 32, 4 * SECOND))
+    return Recording(tables, as_plan(plan), Metadata("handmade", 7, "sim", "ab" * 32, "cd" * 32, 4 * SECOND))
 
 
 def _link(name: str, a: tuple[int, int], b: tuple[int, int], rate: int | None, delay: int) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def response_bytes(size: int) -> int:
 
 def check_player(recording: Recording, application: int = 0) -> list[Row]:
     """Every decision of a whole video, its times, its requests, its bytes. Returns its chunks."""
-    work = recording.plan["applications"][application]["work"]
+    work: Any = recording.plan["applications"][application]["work"]
     segment = work["segment_ns"]
     rows = _rows(recording, "chunks", application)
     assert [row["index"] for row in rows] == list(range(work["segments"]))
@@ -92,7 +92,7 @@ def _choice(work: Mapping[str, Any], before: Sequence[Row], held: int) -> int:
 
 def check_page(recording: Recording, owner: int = 0) -> dict[int, Row]:
     """The order of a whole page, its requests, its bytes. Returns its objects."""
-    applications = recording.plan["applications"]
+    applications: Any = recording.plan["applications"]
     own = [
         number
         for number, each in enumerate(applications)

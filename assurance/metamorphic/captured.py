@@ -49,7 +49,7 @@ def _crosses(plan: Mapping[str, Any], source: str, destination: str) -> bool:
     weight=20,
 )
 def trace_of_hosts(case: Case, random: Random) -> None:
-    plan = case.plan.view
+    plan = case.plan.data
     need(all(each["transport"] in ("tcp", "mptcp") for each in plan["applications"]))
     need(not plan["events"] and not any(link.get("middleboxes") for link in plan["links"]))
     ends = case.recording.table("link_ends")

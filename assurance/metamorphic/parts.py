@@ -97,7 +97,7 @@ def relabelled(case: Case, random: Random) -> None:
     plan = planned(data)
     applications = {
         old["name"]: new["name"]
-        for old, new in zip(case.plan.view["applications"], plan.view["applications"], strict=True)
+        for old, new in zip(case.plan.data["applications"], plan.view["applications"], strict=True)
     }
     of_parts = renamed(host=names, interface=names)
     change = _in_events(names)
@@ -129,7 +129,7 @@ def _in_events(names: dict[str, str]) -> Change:
     "Routes follow the addresses. Only a hash of a flow looks at their bits.",
 )
 def readdressing(case: Case, random: Random) -> None:
-    plan = case.plan.view
+    plan = case.plan.data
     need(plan["routing"] == "shortest-path" and "controller" not in plan)
     need(all(channel["queue"]["kind"] not in ("drr", "fq-codel", "fq-pie") for channel in directions(plan)))
     shift = random.randint(1, 60)
@@ -160,7 +160,7 @@ def longer_queue(case: Case, random: Random) -> None:
     ends = case.recording.table("link_ends")
     changed = {event.get("link") for event in case.data.get("event", ()) if "queue" in event}
     fitting = []
-    for number, link in enumerate(case.plan.view["links"]):
+    for number, link in enumerate(case.plan.data["links"]):
         rows = ends.filter(pl.col("link") == number)
         queues = [link[side]["queue"] for side in ("forward", "backward")]
         limits = [(each.get("packets"), each.get("bytes")) for each in queues]
@@ -229,7 +229,7 @@ def routes_as_taken(case: Case, random: Random) -> None:
     weight=20,
 )
 def mirrored(case: Case, random: Random) -> None:
-    plan = case.plan.view
+    plan = case.plan.data
     need(list(case.data.get("host", ())) == ["client", "server"] and not {"router", "switch"} & case.data.keys())
     need(not draws_on_the_way(plan))
     need(plan["nodes"][0]["stack"] == plan["nodes"][1]["stack"])
@@ -291,11 +291,11 @@ def two_networks(case: Case, random: Random) -> None:
         if group in added:
             data[group] = {**data.get(group, {}), **added[group]}
     data["route"] = [*data.get("route", []), *added.get("route", [])]
-    need(len(data["application"]) == len(case.plan.view["applications"]))
-    for application, known in zip(data["application"], case.plan.view["applications"], strict=True):
+    need(len(data["application"]) == len(case.plan.data["applications"]))
+    for application, known in zip(data["application"], case.plan.data["applications"], strict=True):
         application |= {"name": known["name"], "port": known["port"]}
-    duration = case.plan.view["duration_ns"]
-    latest = max(each["start_ns"] for each in case.plan.view["applications"])
+    duration = case.plan.data["duration_ns"]
+    latest = max(each["start_ns"] for each in case.plan.data["applications"])
     for application, known in zip(added.get("application", []), second.plan.view["applications"], strict=True):
         start = latest + known["start_ns"]
         if start < duration:

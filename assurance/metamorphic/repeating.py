@@ -92,7 +92,7 @@ def told(case: Case) -> dict[str, Any]:
     weight=10,
 )
 def other_seed(case: Case, random: Random) -> None:
-    plan = case.plan.view
+    plan = case.plan.data
     need(not draws_on_the_way(plan) and plan["routing"] != "ecmp" and "controller" not in plan)
     need(not any(link.get("middleboxes") for link in plan["links"]))
     by_flow = ("drr", "fq-codel", "fq-pie")

@@ -113,9 +113,7 @@ def _notes(told: Mapping[str, Any]) -> list[str]:
     return [f"{file['file']}: {note}" for file in told["files"] for note in file["notes"]] + list(told["notes"])
 
 
-def _plan(
-    name: str, told: Mapping[str, Any], tables: Mapping[str, pl.DataFrame], interval_ns: int, end_ns: int
-) -> dict[str, Any]:
+def _plan(name: str, told: Mapping[str, Any], tables: Mapping[str, pl.DataFrame], interval_ns: int, end_ns: int) -> Any:
     """The network as far as addresses show it: hosts with their interfaces, and a link per pair of addresses.
 
     A capture has no rates and delays. They are left open, and values that depend on them are missing.

@@ -91,7 +91,7 @@ def of_scenario(scenario: Scenario) -> str:
     """Its network in text, its applications, and the axes that it varies."""
     view = _plan(scenario).view
     nodes = view["nodes"]
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             each["name"],
             each["work"]["kind"],

@@ -6,7 +6,11 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from polypath.plan.types import Channel
+
 
 #: Stands in a plan's text where a shared part belongs. No text of a scenario has this character.
 _PLACE: Final = "\0shared {}\0"
@@ -52,10 +56,10 @@ def encoded(plan: Mapping[str, Any], **options: Any) -> str:
     return whole(*written({**plan, "links": links} if links else plan, partial(json.dumps, **options)))
 
 
-def _lean(channel: Mapping[str, Any]) -> Mapping[str, Any]:
-    trace = channel.get("trace") or {}
-    gaps = trace.get("gaps_ms")
-    return {**channel, "trace": {**trace, "gaps_ms": gaps.of}} if isinstance(gaps, Part) else channel
+def _lean(channel: Channel) -> Mapping[str, Any]:
+    trace = channel.get("trace")
+    gaps = trace and trace["gaps_ms"]
+    return {**channel, "trace": {**trace, "gaps_ms": gaps.of}} if trace and isinstance(gaps, Part) else channel
 
 
 def written(data: Any, dumps: Callable[..., str]) -> tuple[str, list[str]]:

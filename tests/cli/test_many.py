@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.handmade_plans import as_plan
 
 from polypath.cli import many, result, sweeps
 from polypath.results import Metadata, Recording, metrics, schema
@@ -40,7 +41,7 @@ def run(connections: int, subflows: int, **changed: Any) -> Recording:
     tables = {name: pl.DataFrame(own, schema=dict(schema.TABLES[name]), orient="row") for name, own in rows.items()}
     work = changed.get("work", {"kind": "bulk"})
     applications = [{"name": f"c{number}", "transport": "mptcp", "work": work} for number in range(connections)]
-    return Recording(tables, {"applications": applications}, Metadata("many", 1, "sim", "", "", SECOND))
+    return Recording(tables, as_plan({"applications": applications}), Metadata("many", 1, "sim", "", "", SECOND))
 
 
 def shown(recording: Recording, capsys: pytest.CaptureFixture[str]) -> list[str]:

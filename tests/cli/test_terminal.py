@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 from rich.console import Console
+from tests.handmade_plans import as_plan
 
 from polypath.cli import console, progress
 from polypath.results import Recording, metrics, notes, schema
@@ -75,7 +76,7 @@ def test_what_fell_silent_is_said(recording: Recording) -> None:
 def test_a_stream_whose_last_block_came_long_before_its_end_did_not_fall_silent(recording: Recording) -> None:
     first, *others = recording.plan["applications"]
     work = {"kind": "stream", "duration_ns": 3 * SECOND}
-    made = replace(recording, plan={**recording.plan, "applications": [first | {"work": work}, *others]})
+    made = replace(recording, plan=as_plan({**recording.plan, "applications": [{**first, "work": work}, *others]}))
     iperf = metrics.connection(made, "iperf")
     assert iperf.until_ns == 4 * SECOND
     assert list(notes.of(made, iperf, metrics.subflows(made, iperf))) == []

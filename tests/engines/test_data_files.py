@@ -69,7 +69,7 @@ def test_a_plan_carries_the_file(file: Path) -> None:
     plan.save(saved)
     file.with_name("policy.json").unlink()
     file.with_name("learned.py").unlink()
-    carried = next(node["stack"]["scheduler"] for node in plan.view["nodes"] if node["name"] == "client")
+    carried = next(node["stack"]["scheduler"] for node in plan.data["nodes"] if node["name"] == "client")
     assert carried["parameters"]["arguments"] == {"policy": {"file": "policy.json", "text": "[1, 0]"}}
     assert Plan.load(saved) == plan
     assert Simulator().run(Plan.load(saved)).metadata.plan_sha256 == plan.sha256()

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +15,7 @@ from polypath import measures
 from polypath.engines import EngineError, get
 from polypath.engines.linux.engine import translate
 from polypath.engines.namespaces import applications, logs, programs
+from polypath.plan.types import VideoWork
 from polypath.results import Recording
 from polypath.scenario import Scenario
 
@@ -119,7 +119,7 @@ def test_ten_thousand_objects_are_a_file(scenario: Load) -> None:
     assert max(map(len, files["job"].splitlines())) < 2_000
 
 
-WORK: dict[str, Any] = {
+WORK: VideoWork = {
     "kind": "video",
     "segment_ns": 1_000_000_000,
     "segments": 2,

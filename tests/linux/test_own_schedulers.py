@@ -19,7 +19,7 @@ Load = Callable[..., Scenario]
 
 def test_a_plan_carries_the_source_and_the_scenario_the_file(scenario: Load) -> None:
     found = scenario("pair", f"defaults.scheduler={FILE}")
-    chosen = found.plan().view["nodes"][0]["stack"]["scheduler"]
+    chosen = found.plan().data["nodes"][0]["stack"]["scheduler"]
     assert chosen == {"name": "c", "parameters": {"file": "threefold.c", "source": FILE.read_text()}}
     assert found.scripts() == found.code() == [FILE]
     stored = found.stored()

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.handmade_plans import as_plan
+
 from polypath.engines import Options
 from polypath.results import Recording
 from polypath.scenario import Scenario
@@ -173,7 +175,7 @@ def test_a_link_among_what_was_written_is_not_followed(tmp_path: Path) -> None:
     (place / "files" / "plain").write_text("mine")
     (place / "stdout").symlink_to("/etc/hostname")
     os.mkfifo(place / "stderr")
-    plan = {"programs": [{"name": "sly", "host": 0, "start_ns": 0}], "nodes": [{"name": "client"}]}
+    plan = as_plan({"programs": [{"name": "sly", "host": 0, "start_ns": 0}], "nodes": [{"name": "client"}]})
     commands.take(plan, tmp_path / "run", tmp_path / "out")
     assert _kept(tmp_path / "out") == {"sly/files/plain": b"mine"}
     (row,) = commands.rows(plan, tmp_path / "run")

@@ -12,6 +12,7 @@ from matplotlib.collections import Collection, LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from tests.conftest import sack_blocks
+from tests.handmade_plans import as_plan
 
 from polypath import plots
 from polypath.plots import REGISTRY, USUAL, Look, save, save_all
@@ -55,21 +56,23 @@ def with_event(recording: Recording, *times_s: float, up: bool = False) -> Recor
     ]
     table = pl.DataFrame(rows, schema=dict(schema.TABLES["events"]), orient="row")
     entered = pl.concat([recording.table("events"), table])
-    return replace(recording, tables={**recording.tables, "events": entered}, plan={**recording.plan, "events": events})
+    return replace(
+        recording, tables={**recording.tables, "events": entered}, plan=as_plan({**recording.plan, "events": events})
+    )
 
 
 def suited(name: str, recording: Recording) -> Recording:
     """The recording, with a video in the place of its transfer for figures of one, or a group for those of groups."""
     if name in ("fct", "slowdown"):
         applications = [{**each, "group": "web"} for each in recording.plan["applications"]]
-        return replace(recording, plan={**recording.plan, "applications": applications})
+        return replace(recording, plan=as_plan({**recording.plan, "applications": applications}))
     if name not in ("player", "quality"):
         return recording
     work = {"kind": "video", "segment_ns": SECOND // 2, "segments": None}
     iperf, *others = recording.plan["applications"]
     rows = [[0, n, n * SECOND // 4, n * SECOND // 4 + 1, 0, 10**6, 62_500, 0, n * SECOND] for n in range(2)]
     chunks = pl.DataFrame(rows, schema=dict(schema.TABLES["chunks"]), orient="row")
-    plan = {**recording.plan, "applications": [{**iperf, "work": work}, *others]}
+    plan = as_plan({**recording.plan, "applications": [{**iperf, "work": work}, *others]})
     return replace(recording, tables={**recording.tables, "chunks": chunks}, plan=plan)
 
 
@@ -113,7 +116,7 @@ def test_a_distribution_of_which_nothing_was_answered_is_in_the_legend(recording
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_nothing_to_show_gives_no_figure(name: str, recording: Recording) -> None:
-    empty = Recording({}, {"applications": []}, recording.metadata)
+    empty = Recording({}, as_plan({"applications": []}), recording.metadata)
     assert plots.figure(empty, name) is None
     with pytest.raises(MetricError):
         REGISTRY[name].draw(empty)
@@ -254,7 +257,8 @@ def test_a_name_with_dollars_is_no_formula(recording: Recording, tmp_path: Path)
 
 
 def test_a_name_that_begins_with_an_underscore_is_in_the_legend(recording: Recording) -> None:
-    plan = {**recording.plan, "links": [{**each, "name": f"_{each['name']}"} for each in recording.plan["links"]]}
+    links = [{**each, "name": f"_{each['name']}"} for each in recording.plan["links"]]
+    plan = as_plan({**recording.plan, "links": links})
     axes = plots.window(replace(recording, plan=plan), connection="iperf")
     assert [label.strip() for label in named(axes)] == ["_path0", "_path1, backup"]
     figure = plots.figure({"_old": recording, "new": recording}, "rate")
@@ -426,7 +430,7 @@ def test_window_leaves_out_rtt_before_the_first_measurement(recording: Recording
 def test_fast_links_have_numbers_without_powers_of_ten(recording: Recording) -> None:
     links = recording.plan["links"]
     fast = [{**link, "forward": {**link["forward"], "rate_bps": 1_234e6, "trace": {"name": "5g"}}} for link in links]
-    axes = plots.topology(replace(recording, plan={**recording.plan, "links": fast}))
+    axes = plots.topology(replace(recording, plan=as_plan({**recording.plan, "links": fast})))
     assert any("5g (mean 1230 Mbps)" in text.get_text() for text in axes.texts)
     burst = recording.table("connections").with_columns(pl.col("delivered_bytes") * 1000)
     ends = recording.table("connection_ends").with_columns(pl.col("server_received_bytes") * 1000)

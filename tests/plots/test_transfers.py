@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from matplotlib.axes import Axes
+from tests.handmade_plans import as_plan
 
 from polypath import plots
 from polypath.plots import transfers
@@ -95,7 +96,7 @@ def test_a_run_without_groups_says_so(recording: Recording) -> None:
 
 def test_a_group_of_a_recording_is_drawn(recording: Recording) -> None:
     applications = [{**each, "group": "web"} for each in recording.plan["applications"]]
-    own = replace(recording, plan={**recording.plan, "applications": applications})
+    own = replace(recording, plan=as_plan({**recording.plan, "applications": applications}))
     ends = own.table("connection_ends").filter(pl.col("connection") == 0)
     assert ends.height
     (line,) = curves(plots.fct(own)).values()

@@ -277,7 +277,7 @@ def crowded(recording: Recording) -> str:
 
 def hostile(recording: Recording) -> str:
     """A page on which every text that a person gives is hostile."""
-    plan: dict[str, Any] = json.loads(json.dumps(recording.plan))
+    plan: Any = json.loads(json.dumps(recording.plan))
     for kind in ("nodes", "links", "applications"):
         for each in plan[kind]:
             each["name"] = NAME

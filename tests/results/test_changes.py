@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.handmade_plans import as_plan
 
 from polypath.results.changes import Change, changes
 
@@ -18,7 +19,7 @@ def changed(events: Sequence[tuple[int, Mapping[str, Any]]], happened: Sequence[
     times = [time for time, _ in events] if happened is None else happened
     rows = [[time, "link-changed", None, None, None, 0, None, ""] for time in times]
     recording = handmade()
-    plan = {**recording.plan, "events": [{"at_ns": time, "action": action} for time, action in events]}
+    plan = as_plan({**recording.plan, "events": [{"at_ns": time, "action": action} for time, action in events]})
     return changes(replace(recording, plan=plan, tables={**recording.tables, "events": table("events", rows)}))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.handmade_plans import as_plan
 
 import polypath
 from polypath import Scenario
@@ -25,7 +26,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "summary.md"
 
 def priced(recording: Recording, **terms: float) -> Recording:
     first, *others = recording.plan["links"]
-    return replace(recording, plan={**recording.plan, "links": [{**first, **terms}, *others]})
+    return replace(recording, plan=as_plan({**recording.plan, "links": [dict(first) | terms, *others]}))
 
 
 def test_a_link_without_price_and_cap_is_not_told_of(recording: Recording) -> None:

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.handmade_plans import as_plan
 
 import polypath
 from polypath.results import Metadata, MetricError, Recording, exposure, schema
@@ -85,7 +86,7 @@ def in_turn(paths: int, count: int, size: int, subflow: Callable[[int], int] | N
     rows: dict[str, list[list[object]]] = {"segments": segments, "connection_ends": ends, "subflow_ends": subflows}
     tables = {name: pl.DataFrame(own, schema=dict(schema.TABLES[name]), orient="row") for name, own in rows.items()}
     plan = {"nodes": [], "links": [], "applications": [{"client": 0, "server": 1, "work": {"kind": "bulk"}}]}
-    return Recording(tables, plan, Metadata("turn", 1, "sim", "", "", 1))
+    return Recording(tables, as_plan(plan), Metadata("turn", 1, "sim", "", "", 1))
 
 
 @pytest.mark.parametrize("paths", [2, 3, 4, 6])

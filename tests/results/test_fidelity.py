@@ -63,7 +63,8 @@ def test_figures_are_means_and_shares_differ_in_points(
 
 
 def test_what_sends_to_the_end_of_the_run_has_a_goodput(recording: Recording) -> None:
-    for application in recording.plan["applications"]:
+    plan: Any = recording.plan
+    for application in plan["applications"]:
         application["work"].pop("size_bytes", None)
     iperf = rows([recording], [recording])[0]
     assert (iperf.measure, iperf.unit) == ("goodput", "Mbps")

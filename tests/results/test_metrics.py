@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from tests.handmade_plans import as_plan
 
 from polypath.measures import REGISTRY
 from polypath.results import Recording, metrics
@@ -31,7 +32,7 @@ def test_where_nothing_arrives_the_plan_says_who_receives(
     recording: Recording, work: dict[str, object], receiver: str
 ) -> None:
     first, *others = recording.plan["applications"]
-    plan = {**recording.plan, "applications": [first | {"work": work}, *others]}
+    plan = as_plan({**recording.plan, "applications": [{**first, "work": work}, *others]})
     ends = recording.table("connection_ends").with_columns(server_received_bytes=pl.lit(0, pl.UInt64))
     after = replace(recording, plan=plan, tables={**recording.tables, "connection_ends": ends})
     assert connection(after, "iperf").receiver == receiver
@@ -60,8 +61,8 @@ def test_a_connection_that_fails_before_it_is_done_has_the_time_that_was_planned
         state=pl.lit(state), server_received_bytes=pl.lit(received, pl.UInt64)
     )
     first, *others = recording.plan["applications"]
-    planned = [first | {"work": first["work"] | {"kind": kind}}, *others]
-    plan = {**recording.plan, "applications": planned, "duration_ns": 10 * SECOND}
+    planned = [{**first, "work": {**first["work"], "kind": kind}}, *others]
+    plan = as_plan({**recording.plan, "applications": planned, "duration_ns": 10 * SECOND})
     after = replace(recording, plan=plan, tables={**recording.tables, "connection_ends": ends})
     iperf = connection(after, "iperf")
     assert (iperf.until_ns, metrics.goodput(after, iperf)) == (until * SECOND, received * 8 / (until - 1))
@@ -85,7 +86,7 @@ def test_goodput_of_what_only_its_duration_ends_is_over_all_of_it(
     recording: Recording, work: dict[str, object], until: float
 ) -> None:
     first, *others = recording.plan["applications"]
-    after = replace(recording, plan={**recording.plan, "applications": [first | {"work": work}, *others]})
+    after = replace(recording, plan=as_plan({**recording.plan, "applications": [{**first, "work": work}, *others]}))
     iperf = connection(after, "iperf")
     assert metrics.goodput(after, iperf) == 3_000_000 * 8 / (until - 1)
     assert iperf.last_byte_ns == 3 * SECOND

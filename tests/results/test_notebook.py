@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from tests.handmade_plans import as_plan
 
 from polypath import sweeps
 from polypath.report import is_unchanged
@@ -55,7 +56,7 @@ def test_names_are_text_and_not_markup(recording: Recording) -> None:
 
 
 def test_nothing_to_draw_is_a_table(recording: Recording) -> None:
-    assert "<img" not in Recording({}, {"applications": []}, recording.metadata)._repr_html_()
+    assert "<img" not in Recording({}, as_plan({"applications": []}), recording.metadata)._repr_html_()
 
 
 def test_a_report_is_shown_in_a_frame_and_saved(recording: Recording, tmp_path: Path) -> None:

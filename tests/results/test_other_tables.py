@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.handmade_plans import as_plan
 
 from polypath import Recording
 from polypath.cli import result
@@ -27,7 +28,9 @@ def with_tables(recording: Recording, **rows: Sequence[Mapping[str, Any]]) -> Re
         )
         for name, own in rows.items()
     }
-    return replace(recording, tables={**recording.tables, **tables}, plan={**recording.plan, "controller": RULE})
+    return replace(
+        recording, tables={**recording.tables, **tables}, plan=as_plan({**recording.plan, "controller": RULE})
+    )
 
 
 def test_what_was_not_there_has_no_table(recording: Recording) -> None:

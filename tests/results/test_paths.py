@@ -4,6 +4,7 @@ import pytest
 
 import polypath
 from polypath.measures.summary import summary
+from polypath.plan.data import PlanData
 from polypath.results import paths
 from polypath.results.routing import PathOfSubflow, Routing
 from polypath.scenario import Scenario
@@ -38,8 +39,8 @@ size = "1 MB"
 """
 
 
-def found(text: str, *ends: str) -> tuple[dict[str, object], list[PathOfSubflow]]:
-    plan = Scenario.parse(text, "x").plan().data
+def found(text: str, *ends: str) -> tuple[PlanData, list[PathOfSubflow]]:
+    plan = Scenario.parse(text, "x").plan().view
     server = next(node for node in plan["nodes"] if node["name"] == "server")
     address = server["interfaces"][0]["addresses"][0]
     client = plan["nodes"][plan["applications"][0]["client"]]
@@ -49,7 +50,7 @@ def found(text: str, *ends: str) -> tuple[dict[str, object], list[PathOfSubflow]
 
 def test_routes_rates_and_times() -> None:
     plan, (wifi, lte) = found(NETWORK, "eth0", "eth1")
-    names = [[plan["links"][hop.link]["name"] for hop in path.hops] for path in (wifi, lte)]  # type: ignore[index]
+    names = [[plan["links"][hop.link]["name"] for hop in path.hops] for path in (wifi, lte)]
     assert names == [["wifi", "short"], ["lte", "long", "short"]]
     assert [path.rtt_s for path in (wifi, lte)] == pytest.approx([0.022, 0.072])
     assert paths.rate_bps(plan, [wifi], reverse=True) == 20e6
@@ -92,7 +93,7 @@ interface = "eth1"
 )
 def test_least_delay_counts_unless_a_static_route_matches(more: str, link: str) -> None:
     plan, (lte,) = found(NETWORK + more, "eth1")
-    assert [plan["links"][hop.link]["name"] for hop in lte.hops] == ["lte", link, "short"]  # type: ignore[index]
+    assert [plan["links"][hop.link]["name"] for hop in lte.hops] == ["lte", link, "short"]
 
 
 def test_the_last_link_is_that_of_the_address() -> None:
@@ -113,7 +114,7 @@ def test_no_rate_and_no_way() -> None:
 
 def test_a_path_leads_over_a_host_that_forwards() -> None:
     plan, (lte,) = found(NETWORK.replace("[router.b]", "[host.b]\nforwards = true"), "eth1")
-    assert [plan["links"][hop.link]["name"] for hop in lte.hops] == ["lte", "long", "short"]  # type: ignore[index]
+    assert [plan["links"][hop.link]["name"] for hop in lte.hops] == ["lte", "long", "short"]
 
 
 def test_closed_forms() -> None:

@@ -13,7 +13,7 @@ from polypath.statistics.points import rows, table
 
 
 @pytest.fixture
-def plan(recording: Recording) -> dict[str, Any]:
+def plan(recording: Recording) -> Any:
     """The handmade plan with the addresses of its subflows."""
     addresses: list[list[list[str]]] = [[["10.0.0.1"], ["fd00::1"]], [[], [], []], [["10.1.0.1", "fd01::1"]]]
     nodes: list[dict[str, Any]] = [dict(node) for node in recording.plan["nodes"]]
@@ -22,7 +22,7 @@ def plan(recording: Recording) -> dict[str, Any]:
     return {**recording.plan, "nodes": nodes}
 
 
-def test_a_row_has_the_figures_of_its_connection(recording: Recording, plan: dict[str, Any]) -> None:
+def test_a_row_has_the_figures_of_its_connection(recording: Recording, plan: Any) -> None:
     iperf, msg, cross = rows(summary(recording), plan)
     assert iperf == {
         "connection": "iperf",
@@ -69,7 +69,7 @@ def test_a_row_has_the_figures_of_its_connection(recording: Recording, plan: dic
     assert (cross["subflows"], cross["links_mbps"], cross["retransmitted_bytes"]) == (0, None, None)
 
 
-def test_what_an_engine_does_not_count_stays_unknown(recording: Recording, plan: dict[str, Any]) -> None:
+def test_what_an_engine_does_not_count_stays_unknown(recording: Recording, plan: Any) -> None:
     data = summary(recording)
     for subflow in data["connections"][0]["subflows"]:
         subflow["reinjected_bytes"] = None
@@ -77,7 +77,7 @@ def test_what_an_engine_does_not_count_stays_unknown(recording: Recording, plan:
     assert (iperf["reinjected_bytes"], iperf["retransmitted_bytes"]) == (None, 50_000)
 
 
-def test_axes_are_columns_of_labels_and_of_numbers(recording: Recording, plan: dict[str, Any]) -> None:
+def test_axes_are_columns_of_labels_and_of_numbers(recording: Recording, plan: Any) -> None:
     axes = [
         Axis("link.path0.rate", ("1 Mbps", "2 Mbps"), (1e6, 2e6), "bps"),
         Axis("defaults.scheduler", ("default",)),

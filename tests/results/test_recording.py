@@ -98,8 +98,8 @@ def test_a_plan_that_lacks_what_is_asked_for_is_said(recording: Recording, tmp_p
         with pytest.raises(OutputError, match=r"plan\.json does not have the applications that the tables name"):
             Recording.load(tmp_path)
     path.write_text(json.dumps({**whole, "nodes": []}))
-    loaded = Recording.load(tmp_path)
+    damaged: Any = Recording.load(tmp_path).plan
     with pytest.raises(OutputError, match=r"plan\.json has no number 0 where one belongs"):
-        loaded.plan["nodes"][0]
+        damaged["nodes"][0]
     with pytest.raises(OutputError, match=r"plan\.json has no 'colour' where one belongs"):
-        loaded.plan["applications"][0]["colour"]
+        damaged["applications"][0]["colour"]

@@ -34,11 +34,11 @@ duration = "2 s"
 """
 
 
-def plan_of(text: str) -> dict[str, Any]:
+def plan_of(text: str) -> Any:
     return Scenario.parse(text, "x").plan().data
 
 
-def named(plan: dict[str, Any], route: routes.Route) -> tuple[str, list[str]]:
+def named(plan: Any, route: routes.Route) -> tuple[str, list[str]]:
     assert route.there is not None
     return route.source, [plan["links"][hop.link]["name"] for hop in route.there.hops]
 

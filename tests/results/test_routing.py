@@ -56,7 +56,7 @@ def _route(draw: random.Random, data: dict[str, Any]) -> dict[str, Any]:
 def ways(plan: Plan) -> list[set[tuple[int, str]] | None]:
     """There and back; None where none leads there."""
     routing = Routing(plan.view)
-    (application,) = plan.view["applications"]
+    (application,) = plan.data["applications"]
     ends = application["source"], application["destination"]
     found = [routing.between(*ends), routing.between(*reversed(ends))]
     return [None if each is None else {(hop.link, hop.direction) for hop in each.hops} for each in found]
@@ -65,7 +65,7 @@ def ways(plan: Plan) -> list[set[tuple[int, str]] | None]:
 def others(plan: Plan) -> list[set[tuple[int, str]]]:
     """The ways back from the other addresses of the host that answers."""
     routing = Routing(plan.view)
-    (application,) = plan.view["applications"]
+    (application,) = plan.data["applications"]
     node, _ = routing.owner(application["destination"]) or (0, 0)
     addresses = [address for each in plan.view["nodes"][node]["interfaces"] for address in each.get("addresses", ())]
     found = [routing.between(address, application["source"]) for address in addresses]
@@ -99,7 +99,7 @@ def test_packets_take_the_ways_of_the_plan() -> None:
 def test_the_engine_s_own_questions() -> None:
     plan = drawn(0)
     routes = _core.Routes(plan.json())
-    (application,) = plan.view["applications"]
+    (application,) = plan.data["applications"]
     client, source, destination = (application[key] for key in ("client", "source", "destination"))
     assert routes.way(client, source, "192.0.2.1") is None
     assert routes.way(len(plan.view["nodes"]), source, destination) is None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.handmade_plans import as_plan
 
 import polypath
 from polypath import Scenario
@@ -162,7 +163,7 @@ group = "short"
 
 
 def test_a_recording_without_rows_has_a_summary(recording: Recording) -> None:
-    bare = Recording({}, {"applications": []}, recording.metadata)
+    bare = Recording({}, as_plan({"applications": []}), recording.metadata)
     assert summary(bare) == {"interrupted": False, "connections": [], "links": [], "counters": {}}
 
 

@@ -137,7 +137,7 @@ class TestModels:
     @pytest.fixture
     def made(self, recording: Recording) -> Recording:
         """The handmade run on a plan that has addresses: 20 Mbps at 40 ms and 10 Mbps at 80 ms."""
-        plan = dict(recording.plan)
+        plan: Any = dict(recording.plan)
         names: list[list[list[str]]] = [[["10.0.0.1"], ["fd00::1"]], [[], [], []], [["10.1.0.1", "fd01::1"]]]
         plan["nodes"] = [
             {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import polars as pl
 import pytest
+from tests.handmade_plans import as_plan
 
 from polypath import measures
 from polypath.measures.summary import summary
@@ -33,7 +35,7 @@ def at(seconds: float | None) -> int | None:
 def film(chunks: Sequence[tuple[float, float | None, float | None, int]] = CHUNKS, segments: int = 5) -> Recording:
     """The handmade run, with a video in the place of its transfer."""
     recording = handmade()
-    applications = [dict(each) for each in recording.plan["applications"]]
+    applications: list[Any] = [dict(each) for each in recording.plan["applications"]]
     applications[0]["work"] = {"kind": "video", "segment_ns": SECOND // 2, "segments": segments}
     rows = [
         [0, index, at(asked), at(arrived), rate, rate * 1_000_000, 1000, 0, at(played)]
@@ -42,7 +44,7 @@ def film(chunks: Sequence[tuple[float, float | None, float | None, int]] = CHUNK
     # another application's are nobody's business, and rows may come in any order
     rows = [[1, 0, 0, 0, 9, 9_000_000, 1, 0, 0], *reversed(rows)]
     tables = {**recording.tables, "chunks": table("chunks", rows)}
-    return replace(recording, plan={**recording.plan, "applications": applications}, tables=tables)
+    return replace(recording, plan=as_plan({**recording.plan, "applications": applications}), tables=tables)
 
 
 def failed(*, interrupted: bool = False) -> Recording:

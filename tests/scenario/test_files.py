@@ -61,7 +61,7 @@ def test_what_a_program_is_given_is_beside_the_scenario(folder: Path) -> None:
     axis = '[vary]\n"application.it.files" = [["b.txt"], ["a.txt", "c.txt"]]\n'
     scenario = load(folder, NETWORK + program + axis)
     assert {folder / name for name in ("a.txt", "b.txt", "c.txt")} <= set(scenario.scripts())
-    plans = [scenario.at([value]).plan().view["programs"][0]["files"] for value in scenario.axes[0].values]
+    plans = [scenario.at([value]).plan().data["programs"][0]["files"] for value in scenario.axes[0].values]
     assert plans == [{"b.txt": "b.txt"}, {"a.txt": "a.txt", "c.txt": "c.txt"}]
 
 
@@ -71,7 +71,7 @@ def test_an_application_of_a_controller_is_with_what_it_imports(folder: Path) ->
     ruled = '[router.r]\n[link.c]\nends = ["client", "r"]\n[controller]\napp = "app.py"\n'
     scenario = load(folder, NETWORK + ruled + APPLICATION)
     assert set(scenario.scripts()) >= {folder / "app.py", folder / "tables.py"}
-    plan = scenario.plan().view["controller"]["app"]
+    plan = scenario.plan().data["controller"]["app"]
     assert (plan["file"], plan["source"], plan["modules"]) == (
         "app.py",
         "import tables\n",
@@ -87,10 +87,10 @@ def test_other_texts_stay_as_they_are(folder: Path) -> None:
     page = '[[application]]\nkind = "page"\nobjects = [{ name = "a.py:B", size = "1 kB" }]\n'
     scenario = load(folder, 'description = "see a.py:B"\n' + NETWORK + program + page)
     assert scenario.description == "see a.py:B"
-    (command,) = scenario.plan().view["programs"]
+    (command,) = scenario.plan().data["programs"]
     assert command["command"] == ["sh", "-c", "a.py:B"]
     assert command["environment"] == {"csv": "x.csv", "trace": "y.py:C"}
-    assert scenario.plan().view["applications"][0]["work"]["objects"][0]["name"] == "a.py:B"
+    assert scenario.plan().data["applications"][0]["work"]["objects"][0]["name"] == "a.py:B"
     assert set(scenario.scripts()) == {folder / "slow.trace", folder / "still.csv"}
 
 
@@ -106,7 +106,7 @@ def test_the_arguments_of_a_class_stay_as_they_are(folder: Path, kind: str) -> N
     files = {folder / name for name in ("own.py", "slow.trace", "still.csv")}
     assert set(scenario.scripts()) == files
     plan = scenario.at([axis.values[-1] for axis in scenario.axes]).plan()
-    stack = next(node["stack"] for node in plan.view["nodes"] if node["name"] == "client")
+    stack = next(node["stack"] for node in plan.data["nodes"] if node["name"] == "client")
     assert stack[kind]["parameters"]["arguments"] == arguments | {"text": "z.py:Y"}
 
 

@@ -15,7 +15,7 @@ def scenario(two_paths: str) -> Scenario:
 
 
 @pytest.fixture
-def plan(scenario: Scenario) -> dict[str, Any]:
+def plan(scenario: Scenario) -> Any:
     return scenario.plan().data
 
 

@@ -50,7 +50,7 @@ TRACED = 'rate = { trace = "lte.up" }\nbackward = { rate = { trace = "lte.down" 
 
 class TestTrace:
     def test_each_direction_has_its_own(self, tmp_path: Path) -> None:
-        link = plan(tmp_path, TRACED, lte_up=UP, lte_down=DOWN).view["links"][0]
+        link = plan(tmp_path, TRACED, lte_up=UP, lte_down=DOWN).data["links"][0]
         assert link["forward"]["trace"] == {"name": "lte.up", "gaps_ms": [[0, 1], [1, 1], [0, 1], [6, 1], [3, 1]]}
         assert link["backward"]["trace"] == {"name": "lte.down", "gaps_ms": [[2, 5]]}
         for side in (link["forward"], link["backward"]):
@@ -63,10 +63,10 @@ class TestTrace:
         assert plan(tmp_path, TRACED, lte_up=UP.replace("7", "8"), lte_down=DOWN).sha256() != before.sha256()
         other = tmp_path / "other"
         other.mkdir()
-        assert plan(other, TRACED, lte_up=UP, lte_down=DOWN).view["links"] == before.view["links"]
+        assert plan(other, TRACED, lte_up=UP, lte_down=DOWN).data["links"] == before.view["links"]
 
     def test_the_overhead_counts_in_the_mean(self, tmp_path: Path) -> None:
-        side = plan(tmp_path, 'overhead = 4\nrate = { trace = "lte.up" }', lte_up=UP).view["links"][0]["forward"]
+        side = plan(tmp_path, 'overhead = 4\nrate = { trace = "lte.up" }', lte_up=UP).data["links"][0]["forward"]
         assert (side["overhead_bytes"], side["rate_bps"]) == (4, 5 * 1504 * 8 * 100)
 
     def test_a_scenario_says_what_its_plan_says(self, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ class TestTrace:
         assert again.plan() == made.plan() == made.resolved().plan()
         assert set(made.scripts()) == {tmp_path / "lte.up", tmp_path / "lte.down"}
         imported = scenario_of(made.plan(), "plan.json")
-        assert imported.plan().view["links"] == made.plan().view["links"]
+        assert imported.plan().data["links"] == made.plan().view["links"]
         assert 'gaps_ms = "2x5"' in imported.to_toml()
         assert not imported.scripts()
 
@@ -170,7 +170,7 @@ CSV = "time_s,rate_mbps,delay_ms,loss\n0,20,10,0\n1,8,,0.01\n2.5,8,40,\n3,20,10,
 
 class TestConditions:
     def test_a_row_holds_from_its_time_on(self, tmp_path: Path) -> None:
-        made = plan(tmp_path, 'conditions = { csv = "w.csv" }', w_csv=CSV).view
+        made = plan(tmp_path, 'conditions = { csv = "w.csv" }', w_csv=CSV).data
         side = made["links"][0]["forward"]
         assert (side["rate_bps"], side["delay_ns"], side["queue"]["packets"]) == (20_000_000, 10_000_000, 1000)
         none = {"queue": None, "up": None, "kind": "link", "link": 0, "direction": "both"}
@@ -186,7 +186,7 @@ class TestConditions:
 
     def test_columns_that_are_missing_leave_the_links_own(self, tmp_path: Path) -> None:
         link = 'rate = "5 Mbps"\nloss = "2 %"\nbackward = { conditions = { csv = "w.csv" } }'
-        made = plan(tmp_path, link, w_csv="delay_ms,time_ms\n20,0\n30,500\n").view
+        made = plan(tmp_path, link, w_csv="delay_ms,time_ms\n20,0\n30,500\n").data
         forward, backward = made["links"][0]["forward"], made["links"][0]["backward"]
         assert (forward["delay_ns"], backward["delay_ns"]) == (10_000_000, 20_000_000)
         assert backward["rate_bps"] == 5_000_000
@@ -196,13 +196,13 @@ class TestConditions:
 
     def test_a_loop_starts_over_at_the_last_time(self, tmp_path: Path) -> None:
         link = 'conditions = { csv = "w.csv", loop = true }'
-        made = plan(tmp_path, link, w_csv="time_s,rate_mbps\n0,10\n1,5\n2,7\n").view
+        made = plan(tmp_path, link, w_csv="time_s,rate_mbps\n0,10\n1,5\n2,7\n").data
         changes = [(event["at_ns"] // 10**9, event["action"]["rate_bps"] // 10**6) for event in made["events"]]
         assert changes == [(1, 5), (2, 10), (3, 5), (4, 10)]
 
     def test_without_a_row_at_0_the_link_begins_with_its_own(self, tmp_path: Path) -> None:
         link = 'rate = "3 Mbps"\nconditions = { csv = "w.csv", loop = true }'
-        made = plan(tmp_path, link, w_csv="time_s,rate_mbps\n1,5\n2,7\n").view
+        made = plan(tmp_path, link, w_csv="time_s,rate_mbps\n1,5\n2,7\n").data
         assert made["links"][0]["forward"]["rate_bps"] == 3_000_000
         changes = [(event["at_ns"] // 10**9, event["action"]["rate_bps"] // 10**6) for event in made["events"]]
         assert changes == [(1, 5), (2, 7), (3, 5), (4, 7)]
@@ -234,7 +234,7 @@ class TestConditions:
 
     def test_import_gives_the_same_plan(self, tmp_path: Path) -> None:
         made = plan(tmp_path, 'conditions = { csv = "w.csv" }', w_csv=CSV)
-        assert scenario_of(made, "plan.json").plan().view["events"] == made.view["events"]
+        assert scenario_of(made, "plan.json").plan().data["events"] == made.view["events"]
 
     @pytest.mark.parametrize(
         ("text", "line", "message"),
@@ -305,4 +305,4 @@ class TestSynthetic:
 def test_a_plan_is_compact(tmp_path: Path) -> None:
     text = synthetic.lte(1, 20)
     made = plan(tmp_path, 'rate = { trace = "lte.up" }', lte_up=text)
-    assert len(json.dumps(made.view["links"][0]["forward"])) < 2 * len(text)
+    assert len(json.dumps(made.data["links"][0]["forward"])) < 2 * len(text)

@@ -43,7 +43,9 @@ def scenario(tmp_path: Path) -> Scenario:
 
 
 def _gaps(plan: Plan) -> object:
-    return plan.view["links"][0]["forward"]["trace"]["gaps_ms"]
+    trace = plan.view["links"][0]["forward"]["trace"]
+    assert trace is not None
+    return trace["gaps_ms"]
 
 
 def test_the_plans_of_points_have_one_trace_and_their_own_bytes(scenario: Scenario) -> None:

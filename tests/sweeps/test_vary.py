@@ -237,7 +237,7 @@ def test_files_of_an_axis_are_beside_the_scenario_and_known(plain: str, table: s
     (axis,) = scenario.axes
     assert [label.removeprefix("trace=") for label in axis.labels] == names
     assert {path for path in scenario.scripts() if path.suffix == ".trace"} == {tmp_path / name for name in names}
-    assert [point.plan.view["links"][0]["forward"]["trace"]["name"] for point in points(scenario, later=True)] == [
+    assert [point.plan.data["links"][0]["forward"]["trace"]["name"] for point in points(scenario, later=True)] == [
         Path(name).name for name in names
     ]
 

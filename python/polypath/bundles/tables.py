@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -15,11 +15,14 @@ from polypath.results.files import write_csv
 from polypath.statistics import points
 from polypath.statistics.estimate import over_seeds
 
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+
 #: What a sweep's folder may have besides, by the names of their tables.
 _COMPARED = {"paired": layout.PAIRED, "networks": layout.ACROSS}
 
 
-def of_run(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+def of_run(summary: Mapping[str, Any], plan: PlanData) -> Iterator[tuple[str, bytes]]:
     """A row for each connection, and for each request where there are any."""
     rows = points.Rows()
     rows.put(0, points.rows(summary, plan))

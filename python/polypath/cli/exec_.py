@@ -17,6 +17,7 @@ from polypath.cli import complete, jobs, output, progress
 from polypath.cli.console import err, warn
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import OutFolder, Pcap, Runs, Seed, Settings
+from polypath.plan.access import WAYS
 from polypath.recorded import Record
 from polypath.results import Recording, UnknownName, folder
 from polypath.scenario import Scenario, script
@@ -168,8 +169,8 @@ def _paths(recording: Recording, host: str) -> str:
     sent = {(row["link"], row["direction"]): row["sent_bytes"] for row in recording.table("link_ends").to_dicts()}
     told = []
     for index, link in enumerate(recording.plan["links"]):
-        for end, there, back in (("a", "forward", "backward"), ("b", "backward", "forward")):
-            if link[end]["node"] == node:
+        for end, (there, back) in ((link["a"], WAYS), (link["b"], WAYS[::-1])):
+            if end["node"] == node:
                 out, into = (sent.get((index, direction), 0) for direction in (there, back))
                 told.append(f"{link['name']} {out:,} B out, {into:,} B in")
     return "; ".join(told)

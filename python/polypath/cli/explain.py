@@ -28,6 +28,7 @@ from polypath.scenario import Plan
 from polypath.scenario.traffic import TRANSPORTS
 
 if TYPE_CHECKING:
+    from polypath.plan.types import Application
     from polypath.twin.requests import Request
 
 #: Connections without an account that are named.
@@ -151,7 +152,7 @@ def _options(folder: Path, plan: Plan) -> Options:
     return Options(account=True)
 
 
-def _asks(application: Mapping[str, Any]) -> bool:
+def _asks(application: Application) -> bool:
     return application["work"]["kind"] in _ASKING and application["transport"] in ("tcp", "mptcp")
 
 

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.markup import escape
 
 from polypath.cli.console import out, table
 from polypath.cli.jobs import Job
+from polypath.plan.access import settings_of_host, stack
 from polypath.results.phrases import counted
-from polypath.results.routes import Route, is_determined, routes, stack
+from polypath.results.routes import Route, is_determined, routes
 from polypath.results.routing import PathOfSubflow
 from polypath.scenario import describe_topology
 from polypath.scenario.vary import SEED, Axis, label
 from polypath.units import BY_SUFFIX, RATE, SIZE, TIME, Quantity, format_share
 
-Plan = Mapping[str, Any]
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData, Program
+    from polypath.plan.types import (
+        Application,
+        Event,
+        FullmeshAction,
+        InterfaceAction,
+        LinkAction,
+        MigrateAction,
+        PriorityAction,
+        Work,
+    )
 
 #: Rows of a table; `--json` has the others.
 _MOST_ROWS: Final = 40
@@ -87,7 +99,7 @@ def data(job: Job) -> dict[str, Any]:
     }
 
 
-def _length(job: Job, plan: Plan) -> str:
+def _length(job: Job, plan: PlanData) -> str:
     ends = f"seed {plan['seed']}, ends at {TIME.shown(plan['duration_ns'])} at the latest"
     if not job.varies:
         return f"one run: {ends}"
@@ -114,7 +126,7 @@ def _print(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     out.print()
 
 
-def _interfaces(plan: Plan) -> Iterator[tuple[str, ...]]:
+def _interfaces(plan: PlanData) -> Iterator[tuple[str, ...]]:
     at = {(link[end]["node"], link[end]["interface"]): link["name"] for link in plan["links"] for end in ("a", "b")}
     for number, node in enumerate(plan["nodes"]):
         if node["kind"] == "host":
@@ -123,12 +135,12 @@ def _interfaces(plan: Plan) -> Iterator[tuple[str, ...]]:
                 yield node["name"], name, ", ".join(one["addresses"]), at.get((number, place), "")
 
 
-def _stacks(plan: Plan) -> Iterator[tuple[str, ...]]:
+def _stacks(plan: PlanData) -> Iterator[tuple[str, ...]]:
     """The settings of hosts that talk, then those of applications that have their own; equal ones in one row."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for program in plan.get("programs", ()):
         node = plan["nodes"][program["host"]]
-        names = rows.setdefault(tuple(_setting(node["stack"][key]) for key in _SETTINGS), [])
+        names = rows.setdefault(tuple(_setting(settings_of_host(node)[key]) for key in _SETTINGS), [])
         if node["name"] not in names:
             names.append(node["name"])
     for application in plan["applications"]:
@@ -163,7 +175,7 @@ def _setting(value: Any) -> str:
             return str(value)
 
 
-def _application(plan: Plan, application: Plan) -> tuple[str, ...]:
+def _application(plan: PlanData, application: Application) -> tuple[str, ...]:
     port = "" if application["transport"] == "icmp" else f":{application['port']}"
     client, server = (plan["nodes"][application[side]]["name"] for side in ("client", "server"))
     return (
@@ -176,7 +188,7 @@ def _application(plan: Plan, application: Plan) -> tuple[str, ...]:
     )
 
 
-def _program(plan: Plan, program: Plan) -> tuple[str, ...]:
+def _program(plan: PlanData, program: Program) -> tuple[str, ...]:
     return (
         program["name"] + (" (background)" if program["background"] else ""),
         plan["nodes"][program["host"]]["name"],
@@ -186,13 +198,13 @@ def _program(plan: Plan, program: Plan) -> tuple[str, ...]:
     )
 
 
-def _work(work: Plan) -> str:
+def _work(work: Work) -> str:
     """The kind, and its parameters that are set."""
     given = {key: value for key, value in work.items() if value not in (None, 0)}
     return ", ".join([str(work["kind"]), *_parameters(given)])
 
 
-def _parameters(given: Plan) -> Iterator[str]:
+def _parameters(given: Mapping[str, Any]) -> Iterator[str]:
     """As a scenario writes them, but for objects of a page, which are counted."""
     for key, value in given.items():
         name, _, unit = key.rpartition("_")
@@ -215,7 +227,7 @@ def _amount(quantity: Quantity, value: int | Sequence[int]) -> str:
     return quantity.shown(value) if isinstance(value, int) else f"[{', '.join(map(quantity.shown, value))}]"
 
 
-def _route(plan: Plan, route: Route) -> tuple[str, ...]:
+def _route(plan: PlanData, route: Route) -> tuple[str, ...]:
     application = plan["applications"][route.application]
     there, back = _links(plan, route.there), _links(plan, route.back)
     ways = "chosen in the run" if there is None else " → ".join(there)
@@ -233,34 +245,48 @@ def _rates(there: int | None, back: int | None) -> str:
     return " / ".join("any" if rate is None else RATE.shown(rate) for rate in (there, back))
 
 
-def _links(plan: Plan, path: PathOfSubflow | None) -> list[str] | None:
+def _links(plan: PlanData, path: PathOfSubflow | None) -> list[str] | None:
     return None if path is None else [plan["links"][hop.link]["name"] for hop in path.hops]
 
 
-def _event(plan: Plan, event: Plan) -> tuple[str, str]:
+def _event(plan: PlanData, event: Event) -> tuple[str, str]:
     action = event["action"]
     if action["kind"] == "link":
         what = f"link {plan['links'][action['link']]['name']}"
         if action["direction"] != "both":
             what += f", {action['direction']}"
-        changes = [
-            f"{key.rpartition('_')[0]} {BY_SUFFIX[key.rpartition('_')[2]].shown(action[key])}"
-            for key in ("rate_bps", "delay_ns")
-            if action[key] is not None
-        ]
-        changes += [_model(key, action[key]) for key in ("loss", "queue") if action[key] is not None]
+        changes = list(_of_a_link(action))
     elif action["kind"] == "flush":
         what, changes = f"host {plan['nodes'][action['node']]['name']}", ["endpoints flushed"]
     else:
         node = plan["nodes"][action["node"]]
-        what = f"interface {node['name']}:{node['interfaces'][action['interface']]['name']}"
-        changes = [f"migrates to {node['interfaces'][action['to']]['name']}"] if action["kind"] == "migrate" else []
-        changes += [flag if action[flag] else f"no {flag}" for flag in ("backup", "fullmesh") if flag in action]
-    up = action.get("up")
-    changes += [] if up is None else ["up" if up else "down"]
+        names = [interface["name"] for interface in node["interfaces"]]
+        what, changes = f"interface {node['name']}:{names[action['interface']]}", [_of_an_interface(action, names)]
     return TIME.shown(event["at_ns"]), f"{what}: {', '.join(changes)}"
 
 
-def _model(key: str, model: Plan) -> str:
-    share = f" {format_share(model['probability'])}" if "probability" in model else ""
-    return f"{key} {model['kind']}{share}"
+def _of_a_link(action: LinkAction) -> Iterator[str]:
+    if (rate := action.get("rate_bps")) is not None:
+        yield f"rate {RATE.shown(rate)}"
+    if (delay := action.get("delay_ns")) is not None:
+        yield f"delay {TIME.shown(delay)}"
+    if (loss := action.get("loss")) is not None:
+        yield f"loss {loss['kind']}" + (f" {format_share(loss['probability'])}" if loss["kind"] == "random" else "")
+    if (queue := action.get("queue")) is not None:
+        yield f"queue {queue['kind']}" + (f" {format_share(queue['probability'])}" if queue["kind"] == "red" else "")
+    if (up := action.get("up")) is not None:
+        yield "up" if up else "down"
+
+
+def _of_an_interface(
+    action: InterfaceAction | PriorityAction | FullmeshAction | MigrateAction, names: Sequence[str]
+) -> str:
+    match action["kind"]:
+        case "interface":
+            return "up" if action["up"] else "down"
+        case "priority":
+            return "backup" if action["backup"] else "no backup"
+        case "fullmesh":
+            return "fullmesh" if action["fullmesh"] else "no fullmesh"
+        case "migrate":
+            return f"migrates to {names[action['to']]}"

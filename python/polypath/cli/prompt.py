@@ -16,6 +16,7 @@ from polypath.cli import signals
 from polypath.cli.console import printable
 from polypath.engines.namespaces.session import Gone, Session, keep
 from polypath.errors import PolypathError
+from polypath.plan.access import ENDS
 from polypath.results import UnknownName
 from polypath.scenario import Scenario, ScenarioError
 from polypath.units import nearest
@@ -208,7 +209,7 @@ class Prompt(cmd.Cmd):
             a, b = (
                 f"{plan['nodes'][link[end]['node']]['name']}:"
                 f"{plan['nodes'][link[end]['node']]['interfaces'][link[end]['interface']]['name']}"
-                for end in "ab"
+                for end in ENDS
             )
             changed = self.changed.get(link["name"], {})
             told = "".join(f", {key} {value}" for key, value in changed.items() if key != "state")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import polars as pl
 
@@ -19,6 +19,9 @@ from polypath.recorded import Record
 from polypath.results import Metadata, OutputError, Recording, account, layout
 from polypath.scenario import Plan, compiled
 from polypath.units import nearest
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 #: Called with a program's name, "stdout" or "stderr", and bytes that it printed.
 Output = Callable[[str, str, bytes], None]
@@ -120,7 +123,7 @@ def _folder(path: Path) -> Path:
     return path
 
 
-def require_own(plan: Mapping[str, Any], whose: str) -> None:
+def require_own(plan: PlanData, whose: str) -> None:
     """Raises EngineError where a Plan has what only engine linux has: kernels by name, schedulers in C."""
     for host, kernel in plan.get("kernels", {}).items():
         raise EngineError(f"host '{host}' has the kernel '{kernel}', which {whose} does not run; --engine linux does")

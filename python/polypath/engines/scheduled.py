@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+    from polypath.plan.types import Action, LinkAction
+
 
 #: What an event says of a link, in this order.
 _OF_A_LINK = {"up": "", "rate_bps": " bit/s", "delay_ns": " ns", "loss": "", "queue": ""}
 
 
-def entered(frames: Mapping[str, pl.DataFrame], plan: Mapping[str, Any], end_ns: int) -> dict[str, pl.DataFrame]:
+def entered(frames: Mapping[str, pl.DataFrame], plan: PlanData, end_ns: int) -> dict[str, pl.DataFrame]:
     """The tables of a run that ended at `end_ns` with the events of its plan, each before what happened at its time."""
     events = frames["events"]
     rows = [row for row in _rows(plan) if row["time_ns"] < end_ns]
@@ -21,7 +26,7 @@ def entered(frames: Mapping[str, pl.DataFrame], plan: Mapping[str, Any], end_ns:
     return {**frames, "events": pl.concat([own, events]).sort("time_ns", maintain_order=True)}
 
 
-def _rows(plan: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _rows(plan: PlanData) -> Iterator[dict[str, Any]]:
     for event in plan["events"]:
         action = event["action"]
         row = {"time_ns": event["at_ns"], "host": "", "connection": None, "subflow": None, "link": None, "value": None}
@@ -38,17 +43,18 @@ def _rows(plan: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**row, "kind": "interface-changed", "host": node["name"], "detail": detail}
 
 
-def _state(action: Mapping[str, Any], names: Sequence[str]) -> str:
+def _state(action: Action, names: Sequence[str]) -> str:
     if action["kind"] == "migrate":
         return f"migrates to {names[action['to']]}"
     if action["kind"] == "interface":
         return "up" if action["up"] else "down"
     if action["kind"] == "fullmesh":
         return "fullmesh" if action["fullmesh"] else "no fullmesh"
+    assert action["kind"] == "priority"
     return "backup" if action["backup"] else "normal"
 
 
-def _changes(action: Mapping[str, Any]) -> Iterator[str]:
+def _changes(action: LinkAction) -> Iterator[str]:
     for key, unit in _OF_A_LINK.items():
         value = action.get(key)
         if value is None:

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import ipaddress
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 from xml.sax.saxutils import quoteattr
 
 from polypath.formats.pcapng import CaptureError, Frame, frames
+from polypath.plan.access import ENDS, Way
 from polypath.results import Recording, layout, reading
 from polypath.results.places import places
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+    from polypath.plan.types import Attachment, Link
 
 VERSION = "netanim-3.108"
 #: Bytes of memory that a byte of a capture takes: itself, and its part of a packet's line.
@@ -46,7 +51,7 @@ def write(recording: Recording, captures: Path, out: TextIO) -> int:
     return count
 
 
-def _require_room(plan: Mapping[str, Any], captures: Path) -> None:
+def _require_room(plan: PlanData, captures: Path) -> None:
     """Raises TooLarge, and CaptureError for what is no plain file."""
     paths = [path for link in plan["links"] if (path := _capture(link, captures)).exists()]
     try:
@@ -55,11 +60,11 @@ def _require_room(plan: Mapping[str, Any], captures: Path) -> None:
         raise CaptureError(f"{captures}: {error}") from error
 
 
-def _capture(link: Mapping[str, Any], captures: Path) -> Path:
+def _capture(link: Link, captures: Path) -> Path:
     return captures / Path(layout.capture(link["name"])).name
 
 
-def _network(plan: Mapping[str, Any]) -> Iterator[str]:
+def _network(plan: PlanData) -> Iterator[str]:
     where = places(plan)
     left, top = min(x for x, _ in where.values()), max(y for _, y in where.values())
     for number, node in enumerate(plan["nodes"]):
@@ -75,22 +80,22 @@ def _network(plan: Mapping[str, Any]) -> Iterator[str]:
                 yield f'<{element} n="{number}">{listed}</{element}>'
     for link in plan["links"]:
         ends = f'fromId="{link["a"]["node"]}" toId="{link["b"]["node"]}"'
-        described = [quoteattr(_end(plan, link[end])) for end in ("a", "b")]
+        described = [quoteattr(_end(plan, link[end])) for end in ENDS]
         yield f"<link {ends} fd={described[0]} td={described[1]} ld={quoteattr(_describe(link))} />"
 
 
-def _end(plan: Mapping[str, Any], end: Mapping[str, int]) -> str:
+def _end(plan: PlanData, end: Attachment) -> str:
     node = plan["nodes"][end["node"]]
     return f"{node['name']}:{node['interfaces'][end['interface']]['name']}"
 
 
-def _describe(link: Mapping[str, Any]) -> str:
+def _describe(link: Link) -> str:
     rate = link["forward"]["rate_bps"]
     texts = [link["name"], "" if rate is None else f"{rate / 1e6:g} Mbps", f"{link['forward']['delay_ns'] / 1e6:g} ms"]
     return " ".join(text for text in texts if text)
 
 
-def _packets(plan: Mapping[str, Any], link: Mapping[str, Any], captures: Path) -> Iterator[tuple[int, str]]:
+def _packets(plan: PlanData, link: Link, captures: Path) -> Iterator[tuple[int, str]]:
     path = _capture(link, captures)
     if not path.exists():
         raise CaptureError(f"{path} is not there; the run needs `--pcap links`")
@@ -115,17 +120,18 @@ def _packets(plan: Mapping[str, Any], link: Mapping[str, Any], captures: Path) -
 class _Channel:
     """One direction of a link, with the rate and delay that it has at a time."""
 
-    def __init__(self, plan: Mapping[str, Any], link: Mapping[str, Any], direction: str) -> None:
-        ends = ("a", "b") if direction == "forward" else ("b", "a")
-        self.source, self.target = (int(link[end]["node"]) for end in ends)
+    def __init__(self, plan: PlanData, link: Link, direction: Way) -> None:
+        nodes = link["a"]["node"], link["b"]["node"]
+        self.source, self.target = nodes if direction == "forward" else nodes[::-1]
         channel = link[direction]
-        self._overhead: int = channel["overhead_bytes"]
+        self._overhead = channel["overhead_bytes"]
         self._states: list[tuple[int, int | None, int]] = [(0, channel["rate_bps"], channel["delay_ns"])]
         number = plan["links"].index(link)
         for event in plan["events"]:
             action = event["action"]
-            mine = action["kind"] == "link" and action["link"] == number and action["direction"] in (direction, "both")
-            if mine:
+            if action["kind"] != "link":
+                continue
+            if action["link"] == number and action["direction"] in (direction, "both"):
                 _, rate, delay = self._states[-1]
                 changed = action["rate_bps"] or rate, delay if action["delay_ns"] is None else action["delay_ns"]
                 self._states.append((event["at_ns"], *changed))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import hypot
-from typing import Any
+from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.patches import PathPatch
@@ -16,6 +15,9 @@ from polypath.plots.style import colour, rounded
 from polypath.results import MetricError, Recording, metrics
 from polypath.results.overview import is_large
 from polypath.results.places import Places, parallel, places
+
+if TYPE_CHECKING:
+    from polypath.plan.types import Channel, Link
 
 _SHAPES = {"host": ("s", 0), "router": ("o", 1), "switch": ("D", 2)}
 
@@ -86,7 +88,7 @@ def _bend(rank: int, count: int) -> float:
     return _GAP * ((count - 1) / 2 - rank)
 
 
-def _link(axes: Axes, where: Places, link: Mapping[str, Any], bend: float) -> None:
+def _link(axes: Axes, where: Places, link: Link, bend: float) -> None:
     """A quadratic curve whose middle lies `bend` off the straight line, with the link's description there."""
     (ax, ay), (bx, by) = sorted((where[link["a"]["node"]], where[link["b"]["node"]]))
     length = hypot(bx - ax, by - ay) or 1.0
@@ -99,7 +101,7 @@ def _link(axes: Axes, where: Places, link: Mapping[str, Any], bend: float) -> No
     axes.text(*middle, _describe(link), fontsize=8, ha="center", va="center", bbox=box, zorder=2)
 
 
-def _describe(link: Mapping[str, Any]) -> str:
+def _describe(link: Link) -> str:
     forward, backward = _channel(link["forward"]), _channel(link["backward"])
     shared = [part for part in forward if part in backward]
     forth, back = (", ".join(part for part in way if part not in shared) for way in (forward, backward))
@@ -107,18 +109,20 @@ def _describe(link: Mapping[str, Any]) -> str:
     return "\n".join([link["name"], *(text for text in texts if text)])
 
 
-def _channel(channel: Mapping[str, Any]) -> list[str]:
+def _channel(channel: Channel) -> list[str]:
     parts = []
-    if "trace" in channel:
-        parts.append(f"{channel['trace']['name']} (mean {rounded(channel['rate_bps'] / 1e6)} Mbps)")
-    elif "wifi" in channel:
-        parts.append(f"Wi-Fi up to {rounded(channel['rate_bps'] / 1e6)} Mbps")
-    elif channel.get("rate_bps") is not None:
-        parts.append(f"{channel['rate_bps'] / 1e6:g} Mbps")
+    rate, trace, loss = channel.get("rate_bps"), channel.get("trace"), channel.get("loss")
+    if rate is not None:
+        if trace is not None:
+            parts.append(f"{trace['name']} (mean {rounded(rate / 1e6)} Mbps)")
+        elif "wifi" in channel:
+            parts.append(f"Wi-Fi up to {rounded(rate / 1e6)} Mbps")
+        else:
+            parts.append(f"{rate / 1e6:g} Mbps")
     if channel.get("delay_ns"):
         parts.append(f"{channel['delay_ns'] / 1e6:g} ms")
-    if channel.get("loss", {}).get("kind") == "random":
-        parts.append(f"{channel['loss']['probability'] * 100:g} % loss")
+    if loss is not None and loss["kind"] == "random":
+        parts.append(f"{loss['probability'] * 100:g} % loss")
     return parts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import hypot
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -14,6 +14,9 @@ from polypath.plots.style import colour
 from polypath.results.overview import Arrangement, Note, arranged
 from polypath.results.overview.network import Place, nearest
 from polypath.results.places import parallel
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 #: Points: of a mark, the least and the most; of words. A host's mark is smaller than a switch's.
 _LEAST, _MOST = 1.2, 8.0
@@ -38,7 +41,7 @@ _SIDES: Final[Mapping[str, Any]] = {"left": "left", "middle": "center", "right":
 Shapes = Mapping[str, tuple[str, int]]
 
 
-def draw(axes: Axes, plan: Mapping[str, Any], shapes: Shapes) -> None:
+def draw(axes: Axes, plan: PlanData, shapes: Shapes) -> None:
     """Draws a plan's network; a unit of the axes is an inch of a figure of the size that `size` gives."""
     made = arranged(plan)
     (left, right), (bottom, top) = _bounds(made)
@@ -73,7 +76,7 @@ def _scale(axes: Axes, wide: float, high: float) -> float:
     return float(min(width / wide, height / high))
 
 
-def size(plan: Mapping[str, Any]) -> tuple[float, float]:
+def size(plan: PlanData) -> tuple[float, float]:
     """Inches."""
     (left, right), (bottom, top) = _bounds(arranged(plan))
     return right - left, top - bottom
@@ -105,7 +108,7 @@ def _points(places: list[Place], hosts: bool) -> list[float]:
     return [max(_LEAST, _SHARE * 72 * each) * (_HOST if hosts else 1.0) for each in least]
 
 
-def _lines(made: Arrangement, plan: Mapping[str, Any]) -> Iterator[list[Place]]:
+def _lines(made: Arrangement, plan: PlanData) -> Iterator[list[Place]]:
     """A line for each pair of nodes with links between them, but those that swing out."""
     for stack in made.stacks:
         yield [made.places[stack.at], stack.place]

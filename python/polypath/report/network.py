@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polypath.results import Recording
 from polypath.results.overview import is_large, spread
 from polypath.results.places import parallel, places
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+    from polypath.plan.types import Channel
 
 #: Of a large network: columns that the two nearest nodes are apart; how much farther apart columns are than rows.
 _APART, _WIDER = 0.12, 300 / 190
@@ -20,7 +24,7 @@ def drawn(recording: Recording, paths: Mapping[str, int]) -> dict[str, Any] | No
     return of_plan(recording.plan, paths)
 
 
-def of_plan(plan: Mapping[str, Any], paths: Mapping[str, int]) -> dict[str, Any] | None:
+def of_plan(plan: PlanData, paths: Mapping[str, int]) -> dict[str, Any] | None:
     """Places in columns (1 apart) and links with the bend that keeps parallel ones apart; None without a network.
 
     `paths` are numbers by the name of a link, which have colours.
@@ -63,16 +67,15 @@ def of_plan(plan: Mapping[str, Any], paths: Mapping[str, int]) -> dict[str, Any]
     }
 
 
-def _channel(channel: Mapping[str, Any]) -> dict[str, Any]:
-    queue = channel.get("queue", {})
-    loss = channel.get("loss", {})
+def _channel(channel: Channel) -> dict[str, Any]:
+    queue, loss, trace = channel.get("queue"), channel.get("loss"), channel.get("trace")
     return {
         "rate_bps": channel.get("rate_bps"),
-        "trace": channel.get("trace", {}).get("name"),
+        "trace": trace and trace["name"],
         "wifi": "wifi" in channel,
         "delay_ns": channel.get("delay_ns", 0),
-        "loss": loss.get("probability") if loss.get("kind") == "random" else None,
-        "queue_packets": queue.get("packets"),
+        "loss": loss["probability"] if loss and loss["kind"] == "random" else None,
+        "queue_packets": queue.get("packets") if queue else None,
         "up": channel.get("up", True),
     }
 

@@ -6,13 +6,16 @@ something, or idled for a cause; what it could have carried is the sum. docs/exp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from polypath.results import metrics
 from polypath.results.metrics import Connection
 from polypath.results.recording import Recording
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 #: What reached the receiver for the first time; it is no cause.
 DELIVERED: Final = "delivered"
@@ -73,7 +76,7 @@ class Account:
         }
 
 
-def is_read(plan: Mapping[str, Any]) -> bool:
+def is_read(plan: PlanData) -> bool:
     """Whether a run of a plan has few enough connections for their accounts to be kept unasked."""
     return len(plan["applications"]) <= _MOST_CONNECTIONS
 

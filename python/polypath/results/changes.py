@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from polypath.results import metrics
 from polypath.results.recording import Recording
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+    from polypath.plan.types import Action, LinkAction
 
 #: Kinds of events that are scheduled (docs/recording.md).
 KINDS: Final = ("link-changed", "interface-changed")
@@ -37,7 +41,7 @@ def _changes(recording: Recording) -> list[Change]:
     return [change for change in planned(recording.plan) if change.time_ns in happened]
 
 
-def planned(plan: Mapping[str, Any]) -> list[Change]:
+def planned(plan: PlanData) -> list[Change]:
     """The scheduled events of a plan, those of a time as one."""
     found: dict[int, list[str]] = {}
     for event in plan.get("events", []):
@@ -50,7 +54,7 @@ def _joined(texts: Sequence[str]) -> str:
     return ", ".join(shown[:2]) + (f" and {len(shown) - 2} more" if len(shown) > 2 else "")
 
 
-def _text(plan: Mapping[str, Any], action: Mapping[str, Any]) -> str:
+def _text(plan: PlanData, action: Action) -> str:
     if action["kind"] == "link":
         way = "" if action["direction"] == "both" else f" {action['direction']}"
         return f"{plan['links'][action['link']]['name']}{way}: {', '.join(_of_a_link(action))}"
@@ -65,10 +69,11 @@ def _text(plan: Mapping[str, Any], action: Mapping[str, Any]) -> str:
         return f"{name}: {'up' if action['up'] else 'down'}"
     if action["kind"] == "fullmesh":
         return f"{name}: {'fullmesh' if action['fullmesh'] else 'no fullmesh'}"
+    assert action["kind"] == "priority"
     return f"{name}: {'backup' if action['backup'] else 'normal'}"
 
 
-def _of_a_link(action: Mapping[str, Any]) -> Iterator[str]:
+def _of_a_link(action: LinkAction) -> Iterator[str]:
     if (up := action.get("up")) is not None:
         yield "up" if up else "down"
     if (rate := action.get("rate_bps")) is not None:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import ipaddress
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from polypath.results.metrics import Connection, Side
 from polypath.results.recording import Recording
 from polypath.results.routing import address_of
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def _at(legs: Legs, time_ns: int) -> str:
     return legs.clients[bisect_right(legs.turns, time_ns)]
 
 
-def _first(plan: Mapping[str, Any], of: Connection, move: _Move) -> str:
+def _first(plan: PlanData, of: Connection, move: _Move) -> str:
     """The client's address before a path's first move: that of the interface scheduled to be left, or the connection's.
     Only a single path moves unscheduled.
     """

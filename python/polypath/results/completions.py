@@ -10,11 +10,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, inf
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING
 
+from polypath.plan.access import setting
 from polypath.results import metrics
 from polypath.results.metrics import SECOND, Delays
 from polypath.results.recording import Recording
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+    from polypath.plan.types import Application, Work
 
 #: Bounds of the classes of sizes, in bytes.
 _CLASSES = (100_000, 1_000_000)
@@ -68,23 +73,24 @@ def flows(recording: Recording) -> dict[str, list[Flow]]:
     found: dict[str, list[Flow]] = {}
     for connection in metrics.connections(recording):
         application = applications[connection.application]
-        if application.get("group") is None or application["work"].get("size_bytes") is None:
+        group = application.get("group")
+        if group is None or setting(application["work"], "size_bytes") is None:
             continue
         size = _size_bytes(application["work"])
         time = _time_ns(connection, application["work"], size)
         possible = None if time is None or connection.last_byte_ns is None else least.time_ns(application)
         slowdown = time / possible if time is not None and possible else None
-        found.setdefault(application["group"], []).append(Flow(size, time, slowdown))
+        found.setdefault(group, []).append(Flow(size, time, slowdown))
     return found
 
 
-def _size_bytes(work: Mapping[str, Any]) -> int:
+def _size_bytes(work: Work) -> int:
     """All that a transfer brings, to the server and to the client."""
-    return int(work["size_bytes"]) * int(work.get("count") or 1) + int(work.get("reverse_bytes") or 0)
+    return int(setting(work, "size_bytes") * (setting(work, "count") or 1) + (setting(work, "reverse_bytes") or 0))
 
 
-def _time_ns(of: metrics.Connection, work: Mapping[str, Any], size: int) -> int | None:
-    if work.get("duration_ns") is not None and of.bytes < size:
+def _time_ns(of: metrics.Connection, work: Work, size: int) -> int | None:
+    if setting(work, "duration_ns") is not None and of.bytes < size:
         return None
     if of.last_byte_ns is None and of.finished and of.end_ns is not None:
         return of.end_ns - of.start_ns
@@ -128,26 +134,26 @@ class _Least:
     SYN and SYN/ACK come first. The client's data is in the next packet; the server's waits for that packet.
     """
 
-    def __init__(self, plan: Mapping[str, Any]) -> None:
+    def __init__(self, plan: PlanData) -> None:
         self._plan = plan
         self._found: dict[int, dict[int, Sequence[_Way]]] = {}
 
-    def time_ns(self, application: Mapping[str, Any]) -> float | None:
+    def time_ns(self, application: Application) -> float | None:
         """None where no path leads from one to the other."""
         client, server, work = application["client"], application["server"], application["work"]
         there, back = self._from(client).get(server), self._from(server).get(client)
         if there is None or back is None:
             return None
-        size, asking = int(work["size_bytes"]), _arrival_ns(there, 0)
+        size, asking = int(setting(work, "size_bytes")), _arrival_ns(there, 0)
         handshake = asking + _arrival_ns(back, 0)
         if work["kind"] == "fetch":
             handshake *= 1 + _TLS_ROUND_TRIPS[work.get("tls")]
-            count, parallel = int(work.get("count", 1)), int(work.get("parallel", 1))
+            count, parallel = work["count"] or 1, work.get("parallel", 1)
             in_turn = ceil(count / parallel) * (asking + _arrival_ns(back, size))
             return handshake + max(in_turn, asking + _arrival_ns(back, size * count))
-        if work.get("reverse"):
+        if setting(work, "reverse"):
             return handshake + asking + _arrival_ns(back, size)
-        answer = work.get("reverse_bytes")
+        answer = setting(work, "reverse_bytes")
         both = _arrival_ns(there, size), 0 if answer is None else asking + _arrival_ns(back, answer)
         return handshake + max(both)
 

@@ -6,11 +6,13 @@ paid for; what it sent and was lost on its way is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from polypath.results.recording import Recording
+
+if TYPE_CHECKING:
+    from polypath.plan.types import Link
 
 #: Bytes that a price is for.
 GB: Final = 10**9
@@ -82,7 +84,7 @@ def of(recording: Recording) -> Costs | None:
     return Costs(found)
 
 
-def _carried(recording: Recording, place: int, link: Mapping[str, Any]) -> int:
+def _carried(recording: Recording, place: int, link: Link) -> int:
     ends = recording.groups("link_ends", ("link", "direction"))
     total = 0
     for direction in ("forward", "backward"):

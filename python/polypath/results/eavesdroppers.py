@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from polypath.results.metrics import Side
 from polypath.results.ranges import Numbers
 from polypath.results.recording import Recording
 from polypath.results.routing import PathOfSubflow, Routing, Undetermined
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 MOST_SETS: Final = 20_000
 """Sets of links that are looked at."""
@@ -47,7 +50,7 @@ class Tap:
 class Ways:
     """The links that each flow's packets take, in order; flows whose way is chosen in the run are not in it."""
 
-    plan: Mapping[str, Any]
+    plan: PlanData
     hops: Mapping[Flow, Sequence[int]]
     #: All flows, and when each begins, in ns; 0 unless another leg came before.
     begins: Mapping[Flow, int]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
@@ -21,6 +21,9 @@ from polypath.results.errors import MetricError
 from polypath.results.metrics import Side
 from polypath.results.ranges import Numbers, Ranges, readable_blocks
 from polypath.results.recording import Recording
+
+if TYPE_CHECKING:
+    from polypath.plan.types import Work
 
 AES_BLOCK_BYTES: Final = 16
 """The block of AES (FIPS 197)."""
@@ -152,7 +155,7 @@ def left_out(recording: Recording) -> list[str]:
 
 
 def _work(recording: Recording, connection: metrics.Connection) -> Mapping[str, Any]:
-    work: Mapping[str, Any] = recording.plan["applications"][connection.application].get("work", {})
+    work: Work = recording.plan["applications"][connection.application].get("work", {})
     return work
 
 

@@ -84,9 +84,12 @@ def _controller(recording: Recording) -> Iterator[Table]:
 
 def _rule(recording: Recording) -> str:
     controller = recording.plan["controller"]
-    if controller.get("app") is not None:
-        return str(controller["app"]["file"])
-    return f"{controller['routing']['name']}, {controller['mode']}"
+    assert controller is not None
+    app, routing = controller.get("app"), controller.get("routing")
+    if app is not None:
+        return app["file"]
+    assert routing is not None
+    return f"{routing['name']}, {controller['mode']}"
 
 
 def _bridges(recording: Recording) -> Iterator[Table]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
+from polypath.plan.access import setting
 from polypath.results import metrics
 from polypath.results.recording import Recording
 
@@ -60,15 +60,17 @@ def has_objects(recording: Recording, of: metrics.Connection) -> bool:
 
 
 def _owner(recording: Recording, application: int) -> int | None:
-    applications: Sequence[Mapping[str, Any]] = recording.plan.get("applications", [])
-    if application >= len(applications) or applications[application]["work"]["kind"] != "page":
+    applications = recording.plan.get("applications", [])
+    work = applications[application]["work"] if application < len(applications) else None
+    if work is None or work["kind"] != "page":
         return None
-    return int(applications[application]["work"].get("of", application))
+    of = work.get("of")
+    return application if of is None else of
 
 
 def _load(recording: Recording, owner: int) -> Load:
     applications = recording.plan["applications"]
-    described = applications[owner]["work"]["objects"]
+    described = setting(applications[owner]["work"], "objects")
     own = [number for number in range(len(applications)) if _owner(recording, number) == owner]
     start = min(applications[number]["start_ns"] for number in own)
     rows = recording.table("objects").filter(pl.col("application").is_in(own)).sort("asked_ns", "object")

@@ -5,13 +5,18 @@ Rates are those of the links at the start, headers included; times are propagati
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
+from polypath.plan.access import setting
 from polypath.results.routing import PathOfSubflow
 
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+    from polypath.plan.types import Application
 
-def rate_bps(plan: Mapping[str, Any], paths: Sequence[PathOfSubflow], *, reverse: bool) -> float | None:
+
+def rate_bps(plan: PlanData, paths: Sequence[PathOfSubflow], *, reverse: bool) -> float | None:
     """What the paths carry together, towards the server or (`reverse`) the client: the greatest flow over their links.
 
     None where some path has no link with a rate.
@@ -72,8 +77,8 @@ def capped_rate_bps(rates_bps: Sequence[float], cap: float) -> float:
 _FETCHING: Final = frozenset({"fetch", "page", "video"})
 
 
-def is_reverse(application: Mapping[str, Any]) -> bool:
+def is_reverse(application: Application) -> bool:
     """Whether most bytes go from server to client."""
     work = application["work"]
-    answers = work.get("response_bytes", 0) > work.get("request_bytes", 0)
-    return work["kind"] in _FETCHING or bool(work.get("reverse")) or answers
+    answers = work["kind"] == "request-response" and work.get("response_bytes", 0) > work.get("request_bytes", 0)
+    return work["kind"] in _FETCHING or bool(setting(work, "reverse")) or answers

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+    from polypath.plan.types import Link
+
 
 Places = Mapping[int, tuple[float, float]]
 
 
-def parallel(links: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], list[Mapping[str, Any]]]:
+def parallel(links: Sequence[Link]) -> dict[tuple[int, int], list[Link]]:
     """Links by the pair of nodes that they join."""
-    groups: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[int, int], list[Link]] = {}
     for link in links:
         a, b = link["a"]["node"], link["b"]["node"]
         groups.setdefault((min(a, b), max(a, b)), []).append(link)
     return groups
 
 
-def places(plan: Mapping[str, Any]) -> Places:
+def places(plan: PlanData) -> Places:
     """Places of nodes in columns by distance from the nodes that open connections, so that paths run from left to
     right.
 
@@ -48,7 +53,7 @@ def distances(near: Sequence[Sequence[int]], sources: Iterable[int]) -> dict[int
     return found
 
 
-def _neighbours(plan: Mapping[str, Any]) -> list[list[int]]:
+def _neighbours(plan: PlanData) -> list[list[int]]:
     near: list[list[int]] = [[] for _ in plan["nodes"]]
     for a, b in parallel(plan["links"]):
         near[a].append(b)
@@ -56,7 +61,7 @@ def _neighbours(plan: Mapping[str, Any]) -> list[list[int]]:
     return near
 
 
-def _columns(plan: Mapping[str, Any], near: Sequence[Sequence[int]]) -> list[list[int]]:
+def _columns(plan: PlanData, near: Sequence[Sequence[int]]) -> list[list[int]]:
     """Nodes by distance from those that open connections; last those that none of them reaches."""
     found = distances(near, {each["client"] for each in plan.get("applications", [])} or {0})
     columns: dict[int, list[int]] = {}

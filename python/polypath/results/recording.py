@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+    from polypath.plan.data import PlanData
     from polypath.results.connections import ConnectionFigures, Rows
 
 FORMAT = 1
@@ -120,7 +121,7 @@ class Recording:
     #: What the run recorded; `table` gives an empty one for what it did not.
     tables: Mapping[str, pl.DataFrame]
     #: The Plan as data.
-    plan: Mapping[str, Any]
+    plan: PlanData
     metadata: Metadata
     #: What was run; None where it is not known, as of a capture.
     scenario: Written | None = None

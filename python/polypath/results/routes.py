@@ -7,11 +7,16 @@ and when.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
+from polypath.plan.access import SIDES, stack
 from polypath.results.routing import PathOfSubflow, Routing, Undetermined
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+    from polypath.plan.types import Application
 
 MULTIPATH: Final = frozenset({"mptcp", "mpquic"})
 
@@ -39,7 +44,7 @@ class Route:
     there: PathOfSubflow | None
     back: PathOfSubflow | None
 
-    def rate_bps(self, plan: Mapping[str, Any], *, reverse: bool = False) -> int | None:
+    def rate_bps(self, plan: PlanData, *, reverse: bool = False) -> int | None:
         """The least rate of the links in one direction, headers included; None where none has a rate."""
         path = self.back if reverse else self.there
         rates = [plan["links"][hop.link][hop.direction]["rate_bps"] for hop in path.hops] if path is not None else []
@@ -51,36 +56,27 @@ class Route:
         return None if self.there is None else self.there.rtt_s
 
 
-def routes(plan: Mapping[str, Any]) -> list[Route]:
+def routes(plan: PlanData) -> list[Route]:
     """Every route of every application, in the plan's order, an application's first pair first."""
     known = _Known(Routing(plan))
     return [route for index in range(len(plan["applications"])) for route in _of_application(plan, index, known)]
 
 
-def is_determined(plan: Mapping[str, Any], found: Sequence[Route]) -> bool:
+def is_determined(plan: PlanData, found: Sequence[Route]) -> bool:
     """Whether every packet's way is known before the run."""
     steered = any(
         each is not None and each["path_manager"]["name"] in GATEWAYS
-        for each in [stack(plan, application, side) for application in plan["applications"] for side in _SIDES]
+        for each in [stack(plan, application, side) for application in plan["applications"] for side in SIDES]
     )
     return not steered and all(route.there is not None and route.back is not None for route in found)
 
 
-def idle_links(plan: Mapping[str, Any], found: Sequence[Route]) -> list[int]:
+def idle_links(plan: PlanData, found: Sequence[Route]) -> list[int]:
     """Links that no route leads over in either direction; none where a route is not known before the run."""
     if not is_determined(plan, found):
         return []
     used = {hop.link for route in found for path in (route.there, route.back) if path is not None for hop in path.hops}
     return [index for index in range(len(plan["links"])) if index not in used]
-
-
-_SIDES: Final = ("client", "server")
-
-
-def stack(plan: Mapping[str, Any], application: Mapping[str, Any], side: str) -> Mapping[str, Any] | None:
-    """The transport settings in force at an end of an application: its own, else the host's."""
-    own: Mapping[str, Any] | None = application.get(f"{side}_stack") or plan["nodes"][application[side]].get("stack")
-    return own
 
 
 class _Known:
@@ -101,9 +97,12 @@ class _Known:
         return self._found[key]
 
 
-def _of_application(plan: Mapping[str, Any], index: int, known: _Known) -> Iterator[Route]:
+def _of_application(plan: PlanData, index: int, known: _Known) -> Iterator[Route]:
     application = plan["applications"][index]
-    first = (application["source"], application["destination"])
+    source, destination = application.get("source"), application.get("destination")
+    assert source is not None
+    assert destination is not None
+    first = (source, destination)
     for source, destination in _pairs(plan, application, first):
         here, there = known.owner(source), known.owner(destination)
         if here is None or there is None:
@@ -121,16 +120,14 @@ def _of_application(plan: Mapping[str, Any], index: int, known: _Known) -> Itera
         )
 
 
-def _pairs(
-    plan: Mapping[str, Any], application: Mapping[str, Any], first: tuple[str, str]
-) -> Iterator[tuple[str, str]]:
+def _pairs(plan: PlanData, application: Application, first: tuple[str, str]) -> Iterator[tuple[str, str]]:
     """The first pair, and the others that client and server may use besides."""
     yield first
     if application["transport"] not in MULTIPATH:
         if application["transport"] == "quic":
             yield from _migrated(plan, application, first)
         return
-    managers = [(stack(plan, application, side) or {}).get("path_manager", {}).get("name") for side in _SIDES]
+    managers = [found and found["path_manager"]["name"] for found in (stack(plan, application, side) for side in SIDES)]
     if managers[0] in FIRST_PAIR | GATEWAYS:
         return
     sources = _addresses(plan, application["client"])
@@ -143,9 +140,7 @@ def _pairs(
                 yield source, destination
 
 
-def _migrated(
-    plan: Mapping[str, Any], application: Mapping[str, Any], first: tuple[str, str]
-) -> Iterator[tuple[str, str]]:
+def _migrated(plan: PlanData, application: Application, first: tuple[str, str]) -> Iterator[tuple[str, str]]:
     """What scheduled migrations make of the first pair (RFC 9000 section 9)."""
     for event in plan.get("events", ()):
         action = event["action"]
@@ -159,5 +154,5 @@ def _matching(addresses: Sequence[str], other: str) -> list[str]:
     return [each for each in addresses if ipaddress.ip_address(each).version == ipaddress.ip_address(other).version]
 
 
-def _addresses(plan: Mapping[str, Any], node: int) -> list[str]:
+def _addresses(plan: PlanData, node: int) -> list[str]:
     return [address for each in plan["nodes"][node]["interfaces"] for address in each["addresses"]]

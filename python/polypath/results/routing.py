@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from polypath import _core
 from polypath.results.errors import MetricError
 from polypath.results.metrics import SECOND
 from polypath.shared import encoded
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 Direction = Literal["forward", "backward"]
 
@@ -48,7 +51,7 @@ class Undetermined(MetricError):
 class Routing:
     """The ways in a plan's network; made once for many questions."""
 
-    def __init__(self, plan: Mapping[str, Any]) -> None:
+    def __init__(self, plan: PlanData) -> None:
         self._plan = plan
         self._owners = {
             address: (node, number)
@@ -114,7 +117,7 @@ class Routing:
     @cached_property
     def _native(self) -> _core.Routes:
         try:
-            return _core.Routes(encoded({key: self._plan[key] for key in _READ if key in self._plan}))
+            return _core.Routes(encoded({key: value for key, value in self._plan.items() if key in _READ}))
         except _core.PlanError as error:
             raise MetricError(f"the plan's network cannot be: {error}") from error
 

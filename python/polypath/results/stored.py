@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -15,6 +15,9 @@ from polypath.results.files import OutputError
 from polypath.results.recording import Recording
 from polypath.results.settled import OLD
 from polypath.results.swept import SweptRun
+
+if TYPE_CHECKING:
+    from polypath.plan.types import Application
 
 
 def found(directory: Path) -> Iterator[tuple[Path, folder.Kind]]:
@@ -125,12 +128,11 @@ class StoredSweep:
         return swept.runs(self.points, self.axes, folders)
 
     @property
-    def applications(self) -> Sequence[Mapping[str, Any]]:
+    def applications(self) -> Sequence[Application]:
         """What the plan of the first run says of each application. Raises OutputError where none is stored."""
         if not self.places:
             raise OutputError(f"the sweep {self.name} has no run that is stored")
-        found: Sequence[Mapping[str, Any]] = Recording.load(self.places[0][1]).plan["applications"]
-        return found
+        return Recording.load(self.places[0][1]).plan["applications"]
 
     def load(self, axes: Sequence[Axis]) -> dict[tuple[str, ...], Recording]:
         """The recordings of the places on these axes, of several points on one the first. Raises OutputError."""

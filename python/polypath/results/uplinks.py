@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from polypath.results import metrics
 from polypath.results.recording import Recording
 
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
-def name(plan: Mapping[str, Any], of: metrics.Connection, interface: str) -> str:
+
+def name(plan: PlanData, of: metrics.Connection, interface: str) -> str:
     """The name of the link at an interface of the client; the interface's own where the plan has none."""
     applications = plan.get("applications", [])
     if of.application >= len(applications):

@@ -6,11 +6,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polypath.results import metrics
 from polypath.results.metrics import SECOND
 from polypath.results.recording import Recording
+
+if TYPE_CHECKING:
+    from polypath.plan.types import VideoWork
 
 
 @dataclass(frozen=True)
@@ -101,12 +104,12 @@ def _stalls(shown: Sequence[dict[str, Any]], segment: int, end: int, *, whole: b
         yield Stall(begins[-1] + segment, end)
 
 
-def _work(recording: Recording, of: metrics.Connection) -> dict[str, Any] | None:
+def _work(recording: Recording, of: metrics.Connection) -> VideoWork | None:
     applications = recording.plan.get("applications", [])
-    if of.application >= len(applications) or applications[of.application]["work"]["kind"] != "video":
+    if of.application >= len(applications):
         return None
-    work: dict[str, Any] = applications[of.application]["work"]
-    return work
+    work = applications[of.application]["work"]
+    return work if work["kind"] == "video" else None
 
 
 def _chunks(recording: Recording, of: metrics.Connection) -> list[dict[str, Any]]:

@@ -8,9 +8,11 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polypath import registry, shared
+from polypath.plan.access import SIDES
+from polypath.plan.access import stack as stack_of
 from polypath.scenario import declared, script
 from polypath.scenario.algorithms import resolved
 from polypath.scenario.errors import ScenarioError
@@ -23,6 +25,9 @@ from polypath.scenario.tables import Tables, attachments, between_hosts, command
 from polypath.scenario.traces import DeliveryTrace
 from polypath.scenario.traffic import QUIC, Application, Event, MeasuredApplication, Page, Relay, Tunnel
 from polypath.scenario.wifi import Medium, highest_rate_bps, overhead_bytes
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 VERSION = 1
 DEFAULT_QUEUE_PACKETS = 1000
@@ -37,15 +42,14 @@ class Plan:
         self._text, self._parts = shared.written(data, encoded)
 
     @property
-    def data(self) -> dict[str, Any]:
-        """The plan as the engine reads it; a copy."""
-        loaded: dict[str, Any] = json.loads(self.json())
-        return loaded
+    def data(self) -> Any:
+        """The plan as the engine reads it; a copy, to be changed at will."""
+        return json.loads(self.json())
 
     @cached_property
-    def view(self) -> Mapping[str, Any]:
+    def view(self) -> PlanData:
         """The plan as the engine reads it, read once: for those who change nothing in it."""
-        read: Mapping[str, Any] = shared.read(self._text, self._parts)
+        read: PlanData = shared.read(self._text, self._parts)
         return read
 
     def __getstate__(self) -> dict[str, Any]:
@@ -59,14 +63,14 @@ class Plan:
     @property
     def stacks_by_others(self) -> tuple[str, ...]:
         """The names of the stacks by others that ends of QUIC are, in order of name."""
-        nodes = self.view["nodes"]
         names = {
-            (application.get(f"{side}_stack") or nodes[application[side]].get("stack") or {}).get("stack")
+            found.get("stack")
             for application in self.view["applications"]
             if application["transport"] in QUIC
-            for side in ("client", "server")
+            for side in SIDES
+            if (found := stack_of(self.view, application, side)) is not None
         }
-        return tuple(sorted(name for name in names if name not in (None, OURS)))
+        return tuple(sorted(name for name in names if name is not None and name != OURS))
 
     def json(self) -> str:
         """Canonical JSON: sorted keys, no spaces."""

@@ -25,7 +25,7 @@ points.parquet has a row per connection of each point. docs/sweeps.md describes 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -34,6 +34,10 @@ from polypath.measures.measure import Of
 from polypath.results import paths
 from polypath.results.axes import Axis
 from polypath.results.routing import Routing, address_of
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+    from polypath.plan.types import Application
 
 FLOWS: Final = "flows"
 """What the column `application` has for a group of flows that arrive."""
@@ -45,7 +49,7 @@ _SEEN: Final[Mapping[str, tuple[str, ...]]] = {
 """What a person at the other end notices, by kind of application."""
 
 
-def telling(application: Mapping[str, Any]) -> list[str]:
+def telling(application: Application) -> list[str]:
     """The measures that say something of an application: what is seen of it, when it was done, how much it moved."""
     work = application["work"]
     if seen := _SEEN.get(work["kind"]):
@@ -58,7 +62,7 @@ def telling(application: Mapping[str, Any]) -> list[str]:
 
 
 def measures_of(
-    points: pl.DataFrame, applications: Iterable[Mapping[str, Any]], chosen: Sequence[str] = ()
+    points: pl.DataFrame, applications: Iterable[Application], chosen: Sequence[str] = ()
 ) -> dict[str, Sequence[str]]:
     """The measures to compare of each connection of a sweep: those chosen, or those that say something of it."""
     by_name = {each["name"]: each for each in applications}
@@ -118,7 +122,7 @@ COLUMNS: Final[Mapping[str, Any]] = {
 _ASKING = frozenset({"request-response", "fetch", "video", "page", "ping-pong", "messages", "ping"})
 
 
-def rows(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+def rows(summary: Mapping[str, Any], plan: PlanData) -> list[dict[str, Any]]:
     """A row for each connection of a run, without its place, from the run's summary and plan."""
     applications = {each["name"]: each for each in plan["applications"]}
     routing = Routing(plan)
@@ -134,7 +138,7 @@ def _paid(summary: Mapping[str, Any]) -> dict[str, Any]:
     return _kept(summary, {}, "run")
 
 
-def of_point(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+def of_point(summary: Mapping[str, Any], plan: PlanData) -> list[dict[str, Any]]:
     """The rows of a sweep's point: as `rows`, but flows that arrive have those of their group."""
     arrived = {each["name"]: each for each in plan["applications"] if arrives(each)}
     if not arrived:
@@ -147,7 +151,7 @@ def of_point(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[s
     return rows({**summary, "connections": others}, plan) + flows
 
 
-def arrives(application: Mapping[str, Any]) -> bool:
+def arrives(application: Application) -> bool:
     """Whether it is one of many flows that began at random, whose sizes and number another seed draws again."""
     group, _, number = str(application["name"]).rpartition("-")
     return group == application.get("group") and number.isdecimal()
@@ -191,7 +195,7 @@ def _at(said: Any, place: Sequence[str]) -> Any:
 
 
 def _by_the_plan(
-    connection: Mapping[str, Any], plan: Mapping[str, Any], application: Mapping[str, Any], routing: Routing
+    connection: Mapping[str, Any], plan: PlanData, application: Application, routing: Routing
 ) -> dict[str, float | None]:
     found = routing.of_subflows(
         (address_of(subflow["source"]), address_of(subflow["destination"]))
@@ -207,7 +211,7 @@ def _by_the_plan(
     }
 
 
-def _row(connection: Mapping[str, Any], application: Mapping[str, Any]) -> dict[str, Any]:
+def _row(connection: Mapping[str, Any], application: Application) -> dict[str, Any]:
     subflows = connection["subflows"]
     kind = application["work"]["kind"]
     requests, asks = connection["requests"], kind in _ASKING

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import polars as pl
 
@@ -31,6 +31,9 @@ from polypath.sweeps.executor import WorkerLost
 from polypath.sweeps.grid import Point
 from polypath.sweeps.journal import Journal, Keys
 from polypath.sweeps.point import UNASKED, Failure, Packed, Save, Task, packed, placed, tabled
+
+if TYPE_CHECKING:
+    from polypath.plan.types import Application
 
 #: Called with the number of points that are done and that of all.
 Progress = Callable[[int, int], None]
@@ -83,10 +86,9 @@ class Result:
         return swept.runs(self.points, self.axes, folders)
 
     @property
-    def applications(self) -> Sequence[Mapping[str, Any]]:
+    def applications(self) -> Sequence[Application]:
         """What the plan of the first point says of each application."""
-        found: Sequence[Mapping[str, Any]] = self.places[0].plan.view["applications"]
-        return found
+        return self.places[0].plan.view["applications"]
 
     def _repr_html_(self) -> str:
         return str(import_module("polypath.notebook").of_result(self))

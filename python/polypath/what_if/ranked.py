@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from polypath.measures import MEASURES
+from polypath.plan.access import setting
 from polypath.results.metrics import FEWEST
 from polypath.scenario import Plan, Scenario, ScenarioError
 from polypath.statistics import points
@@ -16,6 +17,9 @@ from polypath.sweeps.executor import WorkerLost
 from polypath.sweeps.point import Failure, Task, summarised
 from polypath.what_if.candidates import AS_IT_IS, Candidate, Subject, candidates, together
 from polypath.what_if.intervals import Interval
+
+if TYPE_CHECKING:
+    from polypath.plan.types import Work
 
 #: Called with the number of runs that were made.
 Told = Callable[[int], None]
@@ -73,7 +77,7 @@ def usual_goal(scenario: Scenario, of: Subject) -> str:
     work = _work(scenario, of)
     if work["kind"] in ("request-response", "fetch", "ping-pong", "messages"):
         return "delay-p95" if _supports_p95(work) else "delay-median"
-    return "completion" if work.get("size_bytes") is not None else "goodput"
+    return "completion" if setting(work, "size_bytes") is not None else "goodput"
 
 
 def require_support(goal: str, scenario: Scenario, of: Subject) -> None:
@@ -81,19 +85,18 @@ def require_support(goal: str, scenario: Scenario, of: Subject) -> None:
     work = _work(scenario, of)
     if goal == "delay-p95" and not _supports_p95(work):
         raise ScenarioError(
-            f"a 95th percentile needs {FEWEST['p95']} requests, and '{of.name}' sends {work['count']}; "
+            f"a 95th percentile needs {FEWEST['p95']} requests, and '{of.name}' sends {setting(work, 'count')}; "
             "the goal delay-median needs one"
         )
 
 
-def _work(scenario: Scenario, of: Subject) -> Mapping[str, Any]:
-    work: Mapping[str, Any] = scenario.plan(1).view["applications"][of.index]["work"]
-    return work
+def _work(scenario: Scenario, of: Subject) -> Work:
+    return scenario.plan(1).view["applications"][of.index]["work"]
 
 
-def _supports_p95(work: Mapping[str, Any]) -> bool:
-    count = work.get("count")
-    return count is None or count >= FEWEST["p95"]
+def _supports_p95(work: Work) -> bool:
+    count = setting(work, "count")
+    return count is None or bool(count >= FEWEST["p95"])
 
 
 class Trials:

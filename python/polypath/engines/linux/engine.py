@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from polypath.engines.base import EngineError, Options, Outcome, Progress, no_progress
 from polypath.engines.linux import guest, processor, releases, several
@@ -22,8 +22,12 @@ from polypath.engines.namespaces.segments import captures_for, with_segments
 from polypath.engines.namespaces.session import FILES, Session, network
 from polypath.engines.namespaces.tables import Tables, digest
 from polypath.engines.namespaces.wires import Netem
+from polypath.plan.access import SIDES
 from polypath.results import Recording
 from polypath.scenario import Plan
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 _NEWEST = Kernel()
 _LEAST_MEMORY_MB = 512
@@ -47,7 +51,7 @@ class LinuxEngine:
     def _kernel(self) -> Installed:
         return self._given or find(self._variant)
 
-    def _named(self, plan: dict[str, Any]) -> Callable[[str | None], Installed]:
+    def _named(self, plan: PlanData) -> Callable[[str | None], Installed]:
         """Gives the kernel of a host of a Plan, which it names or not; one without a name has the Plan's schedulers."""
         schedulers = own.used(plan)
         own.require_on_usual(plan)
@@ -73,7 +77,7 @@ class LinuxEngine:
 
     def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
         started = time.perf_counter()
-        data = plan.data
+        data = plan.view
         captured = captures_for(data, options)
         if data.get("kernels") or own.used(data):
             return self._run_on_named(plan, captured, options, progress, started)
@@ -97,7 +101,7 @@ class LinuxEngine:
     def _run_on_named(
         self, plan: Plan, captured: Options, options: Options, progress: Progress, started: float
     ) -> Recording:
-        data = plan.data
+        data = plan.view
         if data.get("programs"):
             raise EngineError("a run of the machine's programs has one kernel for all hosts (`polypath kernel build`)")
         supported()
@@ -134,7 +138,7 @@ class LinuxEngine:
         self,
         kernel: Installed,
         files: dict[str, str],
-        data: dict[str, Any],
+        data: PlanData,
         captured: Options,
         options: Options,
         say: Callable[[int], None],
@@ -156,7 +160,7 @@ class LinuxEngine:
         versions: dict[str, str],
         started: float,
     ) -> Recording:
-        data = plan.data
+        data = plan.view
         tables = Tables(job, folder / "out")
         run.require_begun(ended, tables.end_ns)
         if options.captures != "none":
@@ -174,7 +178,7 @@ class LinuxEngine:
     def session(self, plan: Plan) -> Iterator[Session]:
         """The Plan's network without its applications and events, to be asked for one thing after the other; time
         passes only while something is asked. Raises EngineError."""
-        data = network(plan.data)
+        data = network(plan.view)
         supported()
         kernel = self._kernel()
         if data.get("kernels") or own.used(data):
@@ -194,26 +198,20 @@ class LinuxEngine:
             yield Session(job, folder, process, guest.judge, still=True)
 
 
-def translate(
-    data: dict[str, Any], options: Options = Options(), means: Kernel = _NEWEST
-) -> tuple[Job, dict[str, str]]:
+def translate(data: PlanData, options: Options = Options(), means: Kernel = _NEWEST) -> tuple[Job, dict[str, str]]:
     """The job and all files of a run's folder. Raises EngineError for a plan beyond this engine's means."""
     return translation.translate(data, options.captures, Netem, means)
 
 
-def _memory(data: dict[str, Any], options: Options) -> int:
+def _largest_buffers(data: PlanData, node: int) -> int:
+    stack = data["nodes"][node].get("stack")
+    return stack["receive_buffer"][2] + stack["send_buffer"][2] if stack else 0
+
+
+def _memory(data: PlanData, options: Options) -> int:
     """What the guest may use, in MB: every buffer at its largest, twice, since packets take more than their bytes."""
-    buffers = sum(
-        sum(node["stack"][name][2] for name in ("receive_buffer", "send_buffer"))
-        for application in data["applications"]
-        for node in (data["nodes"][application["client"]], data["nodes"][application["server"]])
-        if node["stack"]
-    )
-    buffers += sum(
-        data["nodes"][program["host"]]["stack"][name][2]
-        for program in commands.used(data)
-        for name in ("receive_buffer", "send_buffer")
-    )
+    buffers = sum(_largest_buffers(data, application[side]) for application in data["applications"] for side in SIDES)
+    buffers += sum(_largest_buffers(data, program["host"]) for program in commands.used(data))
     own = _PROGRAM_MEMORY_MB * len(commands.used(data))
     wanted = _LEAST_MEMORY_MB + own + 2 * buffers // 2**20 + (1024 if options.captures != "none" else 0)
     if wanted > _MOST_MEMORY_MB:

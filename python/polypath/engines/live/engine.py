@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from polypath.engines import owned
 from polypath.engines.base import Captures, EngineError, Options, Outcome, Progress, no_progress, require_own
@@ -23,6 +23,9 @@ from polypath.engines.namespaces.wires import Netem
 from polypath.engines.trusted import Executable
 from polypath.results import Recording
 from polypath.scenario import Plan
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 LIMIT = run.Limit("POLYPATH_LIVE_LIMIT", 600.0)
 
@@ -47,7 +50,7 @@ class LiveEngine:
 
     def run(self, plan: Plan, options: Options = Options(), progress: Progress = no_progress) -> Recording:
         started = time.perf_counter()
-        data = plan.data
+        data = plan.view
         require_own(data, "engine live")
         end_ns = int(data["duration_ns"])
         _require_time(end_ns / 1e9)
@@ -87,7 +90,7 @@ class LiveEngine:
         """The Plan's network without its applications and events, to be asked for one thing after the other. Raises
         EngineError."""
         require_own(plan.view, "engine live")
-        data = {**network(plan.data), "duration_ns": _FOR_EVER_NS}
+        data: PlanData = {**network(plan.view), "duration_ns": _FOR_EVER_NS}
         job, files = _translate(data, "hosts", probe())
         files |= FILES | commands.names(data)
         executables = {"init": Executable(_INIT), iperf3.PRELOAD: programs.library("mptcp")}
@@ -104,7 +107,7 @@ def _wall(seconds: float) -> run.Limit:
     return run.Limit(LIMIT.variable, enough, enough)
 
 
-def _translate(data: dict[str, Any], captures: Captures, machine: Machine) -> tuple[Job, dict[str, str]]:
+def _translate(data: PlanData, captures: Captures, machine: Machine) -> tuple[Job, dict[str, str]]:
     wires = Netem if machine.netem else Simulated
     return translation.translate(data, captures, wires, MachineKernel(machine))
 

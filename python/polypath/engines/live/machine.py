@@ -7,12 +7,15 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import programs
-from polypath.engines.namespaces.kernel import Kernel, Stack
+from polypath.engines.namespaces.kernel import Kernel
 from polypath.scenario.stack import of_profile
+
+if TYPE_CHECKING:
+    from polypath.plan.types import Stack
 
 #: A user, network, mount and process namespace of their own, which end with the process that asked for them.
 NAMESPACES: Final = (

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from polypath import _core
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces.script import Script
 from polypath.engines.namespaces.topology import End, Network, namespace
+
+if TYPE_CHECKING:
+    from polypath.plan.types import Action
 
 #: The driver's first descriptor, behind those that a shell may use.
 _FIRST = 20
@@ -62,7 +65,7 @@ class Simulated:
     def uncounted(self, link: int, direction: str) -> int:
         return 0
 
-    def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> None:
+    def change(self, number: int, action: Action, files: dict[str, str]) -> None:
         """The driver knows the Plan's events."""
 
     def bridges(self) -> Sequence[str]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from polypath.engines.base import EngineError
 from polypath.registry import TITLES, Kind, entries
 from polypath.scenario import compiled
 
-Choice = Mapping[str, Any]
+if TYPE_CHECKING:
+    from polypath.plan.types import Choice
+
 _Name = Callable[[Mapping[str, Any]], str]
 
 

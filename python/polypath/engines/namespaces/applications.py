@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polypath import registry
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import iperf3
 from polypath.engines.namespaces.kernel import Kernel
+from polypath.plan.access import own_stack, setting, settings_of_host
 
-Application = Mapping[str, Any]
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+    from polypath.plan.types import Application, FetchWork, Object, Stack, VideoWork, Work
 
 #: Settings that a socket can have apart from its host's.
 _OF_A_SOCKET = ("congestion", "nagle", "cork", "keepalive", "user_timeout_ns")
@@ -47,13 +50,13 @@ def log(application: int, side: str) -> str:
     return f"app-{application}-{side}"
 
 
-def command(plan: Mapping[str, Any], kernel: Kernel, index: int, side: str) -> str:
+def command(plan: PlanData, kernel: Kernel, index: int, side: str) -> str:
     """The guest program's part and its options for one end. Raises EngineError."""
     application = plan["applications"][index]
     # As in the simulator, the first address of either host where none is named; a socket that is bound to none would
     # have that of the shortest way.
-    destination = application["destination"] or _first_address(plan, application["server"])
-    source = application["source"] or _first_address(plan, application["client"])
+    destination = application.get("destination") or _first_address(plan, application["server"])
+    source = application.get("source") or _first_address(plan, application["client"])
     options = {
         "side": side,
         "destination": destination,
@@ -88,14 +91,14 @@ def command(plan: Mapping[str, Any], kernel: Kernel, index: int, side: str) -> s
     return " ".join([part, *words])
 
 
-def _first_address(plan: Mapping[str, Any], node: int) -> str:
+def _first_address(plan: PlanData, node: int) -> str:
     for interface in plan["nodes"][node]["interfaces"]:
         for address in interface["addresses"]:
             return str(address)
     raise EngineError(f"host {plan['nodes'][node]['name']} has no address")
 
 
-def _both_families(plan: Mapping[str, Any], application: Application) -> bool:
+def _both_families(plan: PlanData, application: Application) -> bool:
     """Whether the hosts at both ends have addresses of IPv4 and of IPv6."""
     return all(
         {
@@ -108,15 +111,16 @@ def _both_families(plan: Mapping[str, Any], application: Application) -> bool:
     )
 
 
-def _socket_options(plan: Mapping[str, Any], kernel: Kernel, application: Application, side: str) -> dict[str, Any]:
-    host = plan["nodes"][application[side]]["stack"]
-    own = application[f"{side}_stack"] or host
+def _socket_options(plan: PlanData, kernel: Kernel, application: Application, side: str) -> dict[str, Any]:
+    host = settings_of_host(plan["nodes"][application["client" if side == "client" else "server"]])
+    own = own_stack(application, side) or host
+    usual = dict(host)
     for name, value in own.items():
-        if name not in _OF_A_SOCKET and value != host[name]:
+        if name not in _OF_A_SOCKET and value != usual[name]:
             raise EngineError(f"Linux sets {name} for a host, not for application '{application['name']}' alone")
     if iperf3.plays(application):
-        for name in ("cork", "keepalive", "user_timeout_ns"):
-            if own[name]:
+        for name, value in own.items():
+            if value and name in ("cork", "keepalive", "user_timeout_ns"):
                 raise EngineError(
                     f"iperf3 does not ask its sockets for {name.removesuffix('_ns')}, as application"
                     f" '{application['name']}' is to"
@@ -128,15 +132,15 @@ def _socket_options(plan: Mapping[str, Any], kernel: Kernel, application: Applic
     return options
 
 
-def _liveness(stack: Mapping[str, Any], transport: str) -> dict[str, int]:
+def _liveness(stack: Stack, transport: str) -> dict[str, int]:
     """Keep-alive and the user timeout, as options of sockets."""
     options: dict[str, int] = {}
     if keepalive := stack["keepalive"]:
-        for name, option in (("time_ns", "keepidle"), ("interval_ns", "keepintvl")):
-            seconds, rest = divmod(keepalive[name], 1_000_000_000)
+        times = (("time", "keepidle", keepalive["time_ns"]), ("interval", "keepintvl", keepalive["interval_ns"]))
+        for name, option, time_ns in times:
+            seconds, rest = divmod(time_ns, 1_000_000_000)
             if rest or not 1 <= seconds <= _LONGEST_KEEPALIVE:
-                setting = f"keepalive_{name.removesuffix('_ns')}"
-                raise EngineError(f"Linux takes {setting} in whole seconds, from 1 to {_LONGEST_KEEPALIVE}")
+                raise EngineError(f"Linux takes keepalive_{name} in whole seconds, from 1 to {_LONGEST_KEEPALIVE}")
             options[option] = seconds
         options["keepcnt"] = keepalive["probes"]
     if timeout := stack["user_timeout_ns"]:
@@ -148,7 +152,7 @@ def _liveness(stack: Mapping[str, Any], transport: str) -> dict[str, int]:
     return options
 
 
-def _stream_work(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
+def _stream_work(plan: PlanData, index: int) -> dict[str, Any]:
     work = plan["applications"][index]["work"]
     match work["kind"]:
         case "bulk":
@@ -174,7 +178,7 @@ def _stream_work(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
             raise EngineError(f"Linux has no application '{kind}' over TCP")
 
 
-def _of_datagrams(work: Mapping[str, Any]) -> str:
+def _of_datagrams(work: Work) -> str:
     kind = work["kind"]
     if kind not in _OF_DATAGRAMS:
         raise EngineError(f"Linux has no application '{kind}' that sends datagrams")
@@ -184,7 +188,7 @@ def _of_datagrams(work: Mapping[str, Any]) -> str:
 def _require_size(application: Application) -> None:
     """Raises EngineError for datagrams that the program cannot send."""
     least, most = _DATAGRAM_BYTES
-    size = application["work"]["packet_bytes"]
+    size = int(setting(application["work"], "packet_bytes"))
     if not least <= size <= most:
         raise EngineError(
             f"application '{application['name']}' sends datagrams of {size} bytes: Linux's UDP takes {most}, and each"
@@ -192,13 +196,13 @@ def _require_size(application: Application) -> None:
         )
 
 
-def _settings(work: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(work: Work) -> dict[str, Any]:
     """What a kind is told, by the names that a scenario has for it."""
-    given = {each.name: work.get(each.field) for each in registry.find("application", work["kind"]).parameters}
+    given = {each.name: setting(work, each.field) for each in registry.find("application", work["kind"]).parameters}
     return {name: int(value) if isinstance(value, bool) else value for name, value in given.items()}
 
 
-def _fetch(work: Mapping[str, Any]) -> dict[str, Any]:
+def _fetch(work: FetchWork) -> dict[str, Any]:
     size = work["size_bytes"]
     request_head, response_head = _REQUEST_HEAD.format(path="/file"), _RESPONSE_HEAD.format(size=size)
     exchanges, parting, record = _TLS[work.get("tls")]
@@ -222,7 +226,7 @@ def _heads(request: str = _REQUEST_HEAD, response: str = _RESPONSE_HEAD) -> dict
     return {"request_head": request.encode().hex(), "response_head": response.encode().hex()}
 
 
-def video(work: Mapping[str, Any]) -> dict[str, Any]:
+def video(work: VideoWork) -> dict[str, Any]:
     rule = work["rule"]
     named = {"kind": "rule", "reservoir_ns": "reservoir", "cushion_ns": "cushion"}
     return {
@@ -237,9 +241,10 @@ def video(work: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _owner(plan: Mapping[str, Any], index: int) -> int:
+def _owner(plan: PlanData, index: int) -> int:
     """The application that has the objects of a page."""
-    return int(plan["applications"][index]["work"].get("of", index))
+    of = setting(plan["applications"][index]["work"], "of")
+    return index if of is None else int(of)
 
 
 def _objects(owner: int) -> str:
@@ -250,7 +255,7 @@ def _ends(owner: int) -> str:
     return f"page-{owner}-ends"
 
 
-def client(plan: Mapping[str, Any], kernel: Kernel, index: int) -> str | None:
+def client(plan: PlanData, kernel: Kernel, index: int) -> str | None:
     """The command of the client; None where another application's has this connection, too: one process has all of a
     page. Raises EngineError."""
     if plan["applications"][index]["work"]["kind"] != "page":
@@ -259,7 +264,7 @@ def client(plan: Mapping[str, Any], kernel: Kernel, index: int) -> str | None:
     return f"app ends={_ends(owner)}" if index == owner else None
 
 
-def files(plan: Mapping[str, Any], kernel: Kernel) -> dict[str, str]:
+def files(plan: PlanData, kernel: Kernel) -> dict[str, str]:
     """What the commands read in the run's folder, by name. Raises EngineError."""
     found: dict[str, str] = {}
     for index, application in enumerate(plan["applications"]):
@@ -279,10 +284,10 @@ def files(plan: Mapping[str, Any], kernel: Kernel) -> dict[str, str]:
 def _page(application: Application) -> str:
     """A line for each object: bytes, the server's time, path, what it waits for."""
     lines = []
-    known: dict[str, Mapping[str, Any]] = {}
-    for each in application["work"]["objects"]:
+    known: dict[str, Object] = {}
+    for each in setting(application["work"], "objects"):
         other = known.setdefault(each["path"], each)
-        if any(other[name] != each[name] for name in ("size_bytes", "think_ns")):
+        if (other["size_bytes"], other["think_ns"]) != (each["size_bytes"], each["think_ns"]):
             raise EngineError(
                 f"objects '{other['name']}' and '{each['name']}' of '{application['name']}' differ, and a server knows "
                 f"them by their path, {each['path']}; give one another 'path'"

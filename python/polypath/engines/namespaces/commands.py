@@ -8,10 +8,10 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from polypath.engines.base import EngineError, Output
 from polypath.engines.namespaces import programs
@@ -21,7 +21,9 @@ from polypath.engines.trusted import Executable
 from polypath.results import layout
 from polypath.units import nearest
 
-Plan = Mapping[str, Any]
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData, Program
+
 
 #: Where programs are looked for; confine.c sets it.
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -32,12 +34,12 @@ _WITH_SERVERS = -500_000_000
 _CHUNK = 1 << 20
 
 
-def used(plan: Plan) -> list[Mapping[str, Any]]:
+def used(plan: PlanData) -> list[Program]:
     """The Plan's programs."""
     return list(plan.get("programs", ()))
 
 
-def files(plan: Plan) -> dict[str, str]:
+def files(plan: PlanData) -> dict[str, str]:
     """Files of the run's folder. Raises EngineError for a program that the machine does not have."""
     found: dict[str, str] = {}
     for index, program in enumerate(used(plan)):
@@ -62,7 +64,7 @@ def joined(words: Sequence[str] | Iterator[str]) -> str:
     return "".join(f"{word}\0" for word in words)
 
 
-def names(plan: Plan) -> dict[str, str]:
+def names(plan: PlanData) -> dict[str, str]:
     """What resolves names of hosts: each host's first address of each family, and NAME-INTERFACE for all."""
     lines = ["127.0.0.1 localhost"]
     for node in plan["nodes"]:
@@ -96,7 +98,7 @@ def _known() -> list[str]:
     return [entry.name for folder in PATH.split(":") if Path(folder).is_dir() for entry in os.scandir(folder)]
 
 
-def lines(plan: Plan) -> Iterator[tuple[int, str, str]]:
+def lines(plan: PlanData) -> Iterator[tuple[int, str, str]]:
     """Lines of the job: time, kind, the rest."""
     last = any(program["ends_run"] for program in used(plan))
     for index, program in enumerate(used(plan)):
@@ -109,13 +111,13 @@ def lines(plan: Plan) -> Iterator[tuple[int, str, str]]:
         yield begin, "app" if waited else "helper", f"{namespace(program['host'])} {words}"
 
 
-def executables(plan: Plan) -> dict[str, Executable]:
+def executables(plan: PlanData) -> dict[str, Executable]:
     """Files that the run's folder needs for them, by name. Raises EngineError."""
     mptcp = any(program["transport"] == "mptcp" for program in used(plan))
     return {PRELOAD: programs.library("mptcp")} if mptcp else {}
 
 
-def rows(plan: Plan, folder: Path) -> Iterator[dict[str, Any]]:
+def rows(plan: PlanData, folder: Path) -> Iterator[dict[str, Any]]:
     """A row of the table `programs` for each; `folder` is the run's."""
     for index, program in enumerate(used(plan)):
         place = folder / FOLDER / str(index)
@@ -168,7 +170,7 @@ def _opened(path: Path) -> Any:
 class Tail:
     """Hands on what programs print while they run, to `output`: name, "stdout" or "stderr", bytes."""
 
-    def __init__(self, plan: Plan, folder: Path, output: Output | None) -> None:
+    def __init__(self, plan: PlanData, folder: Path, output: Output | None) -> None:
         self._output = output
         self._places = {
             (program["name"], name): folder / FOLDER / str(index) / name
@@ -196,7 +198,7 @@ class Tail:
                     self._output(*key, chunk)
 
 
-def take(plan: Plan, folder: Path, directory: Path | None) -> None:
+def take(plan: PlanData, folder: Path, directory: Path | None) -> None:
     """Copies what the programs printed and wrote to `directory`; links and pipes among it stay behind."""
     if directory is None:
         return

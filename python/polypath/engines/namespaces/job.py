@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from polypath.engines.base import Captures, EngineError
 from polypath.engines.namespaces import applications, commands, paths
@@ -15,7 +15,11 @@ from polypath.engines.namespaces.paths import Endpoint, Paths
 from polypath.engines.namespaces.setup import Setup
 from polypath.engines.namespaces.topology import End, Network, namespace
 from polypath.engines.namespaces.wires import Wires, changes
+from polypath.plan.access import ENDS, WAYS
 from polypath.results import layout
+
+if TYPE_CHECKING:
+    from polypath.plan.types import Event, FullmeshAction, InterfaceAction, LinkAction, PriorityAction
 
 #: Servers and observers are started so long before the origin.
 _BEFORE = -500_000_000
@@ -132,7 +136,7 @@ class Job:
             if command := self.change(number, event):
                 yield event["at_ns"], "event", command
 
-    def change(self, number: int, event: Mapping[str, Any]) -> str | None:
+    def change(self, number: int, event: Event) -> str | None:
         """The command that executes an event of the Plan, with its files added; None if the event needs no command.
         Raises EngineError.
         """
@@ -144,17 +148,21 @@ class Job:
                 return self._change_interface(number, action)
             case "flush":
                 return self._flush(action["node"])
-            case _:
-                return self._change_flag(number, action)
+            case "priority":
+                return self._change_flag(number, action, "backup", action["backup"])
+            case "fullmesh":
+                return self._change_flag(number, action, "fullmesh", action["fullmesh"])
+            case "migrate":
+                return None
 
-    def _change_link(self, number: int, at: int, action: Mapping[str, Any]) -> str | None:
+    def _change_link(self, number: int, at: int, action: LinkAction) -> str | None:
         link, changed = action["link"], changes(action)
-        for direction in ("forward", "backward"):
+        for direction in WAYS:
             if "rate_bps" in changed and action["direction"] in ("both", direction):
                 self.rates[link, direction].append((at, changed["rate_bps"]))
         return self.wires.change(number, action, self.files)
 
-    def _change_interface(self, number: int, action: Mapping[str, Any]) -> str | None:
+    def _change_interface(self, number: int, action: InterfaceAction) -> str | None:
         end = End(action["node"], action["interface"])
         if action["up"] == (end not in self._down):
             return None
@@ -211,11 +219,10 @@ class Job:
         self._flushed.update(end for end in self.network.ends(node) if end not in self._down)
         return f"ip -n {namespace(node)} mptcp endpoint flush"
 
-    def _change_flag(self, number: int, action: Mapping[str, Any]) -> str | None:
+    def _change_flag(self, number: int, action: PriorityAction | FullmeshAction, flag: str, is_set: bool) -> str | None:
         end = End(action["node"], action["interface"])
         self._require_endpoints(end.node)
-        flag = {"priority": "backup", "fullmesh": "fullmesh"}[action["kind"]]
-        self._flags.setdefault(end, {})[flag] = action[flag]
+        self._flags.setdefault(end, {})[flag] = is_set
         # Those that have left return as asked for here.
         gone = end in (self._down - self._kept) | self._flushed
         endpoints = [each for each in self._endpoints(end) if not (gone and each.leaves)]
@@ -242,7 +249,7 @@ def _captures(network: Network, captures: Captures) -> Iterator[Capture]:
                     yield Capture(layout.capture(table["name"]), taps)
     elif captures == "links":
         for link in network.links:
-            ends = (End(link[side]["node"], link[side]["interface"]) for side in "ab")
+            ends = (End(link[side]["node"], link[side]["interface"]) for side in ENDS)
             yield Capture(layout.capture(link["name"]), tuple(_tap(network, end, True) for end in ends))
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from polypath import registry
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import algorithms
 
-Stack = Mapping[str, Any]
+if TYPE_CHECKING:
+    from polypath.plan.types import Stack
 
-#: What Linux has no switch for.
-_FIXED: Final = {"rto_initial_ns": 1_000_000_000}
+
+#: TCP_TIMEOUT_INIT, which has no switch.
+_INITIAL_RTO_NS: Final = 1_000_000_000
 
 _DELAYED_ACK: Final = 40_000_000
 """TCP_DELACK_MIN in nanoseconds."""
@@ -61,7 +63,7 @@ _KNOWN: Final = frozenset(
         "recovery",
         "delayed_ack_ns",
         *_SELDOM,
-        *_FIXED,
+        "rto_initial_ns",
     }
 )
 
@@ -99,9 +101,8 @@ class Kernel:
             of_kernel = each.only in ("", "tcp") and each.field not in _KNOWN
             if of_kernel and stack.get(each.field, each.default) != each.default:
                 raise EngineError(f"no kernel can be told '{each.name}'; leave it out")
-        for name, value in _FIXED.items():
-            if stack[name] != value:
-                raise EngineError(f"Linux has {name.removesuffix('_ns')} {value / 1e6:g} ms only: a constant")
+        if stack["rto_initial_ns"] != _INITIAL_RTO_NS:
+            raise EngineError(f"Linux has rto_initial {_INITIAL_RTO_NS / 1e6:g} ms only: a constant")
         if stack["delayed_ack_ns"] not in (0, _DELAYED_ACK):
             raise EngineError("Linux has delayed_ack 40 ms, a constant, or 0 s, the quickack of a route")
         if (stack.get("recovery") or "prr") != "prr":
@@ -127,7 +128,7 @@ class Kernel:
             "ipv4/tcp_congestion_control": self.congestion(stack),
             "mptcp/scheduler": self.scheduler(stack),
             "mptcp/checksum_enabled": int(stack["checksum"]),
-            **{f"mptcp/{name}": value(stack[field]) for field, (name, value) in _SELDOM.items() if field in stack},
+            **{f"mptcp/{name}": value(stack.get(field)) for field, (name, value) in _SELDOM.items() if field in stack},
         }
 
     def congestion(self, stack: Stack) -> str:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import algorithms
 from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.topology import End, Network
+from polypath.plan.access import settings_of_host
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+    from polypath.plan.types import Application
 
 #: Linux, net/mptcp/pm_kernel.c: addresses that one connection uses.
 _MOST_ADDRESSES = 8
@@ -73,7 +78,7 @@ class Paths:
 
 def of_host(network: Network, kernel: Kernel, node: int) -> Paths:
     """The path manager of a host, for the applications that it is client or server of. Raises EngineError."""
-    choice = network.nodes[node]["stack"]["path_manager"]
+    choice = settings_of_host(network.nodes[node])["path_manager"]
     name, parameters = choice["name"], choice.get("parameters") or {}
     algorithms.refuse(name)
     if name not in MANAGERS:
@@ -119,7 +124,7 @@ def _followed(network: Network, kernel: Kernel, node: int) -> Paths:
     return replace(paths, endpoints=kept)
 
 
-def clients(plan: Mapping[str, Any]) -> set[int]:
+def clients(plan: PlanData) -> set[int]:
     """The hosts that open connections: of applications the clients, of programs those not in the background, and in a
     session those that it names."""
     found = {application["client"] for application in plan["applications"]}
@@ -168,11 +173,11 @@ def _require_room(
             )
 
 
-def _told(network: Network, application: Mapping[str, Any]) -> list[str]:
+def _told(network: Network, application: Application) -> list[str]:
     """The addresses of its server that a client comes to know."""
     server = network.nodes[application["server"]]
     addresses = [address for interface in server["interfaces"] for address in interface["addresses"]]
-    choice = server["stack"]["path_manager"]
+    choice = settings_of_host(server)["path_manager"]
     flags = str((choice.get("parameters") or {}).get("flags", ""))
     if choice["name"] == "fullmesh" or (choice["name"] == "endpoints" and "signal" in flags):
         return addresses

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from polypath import capture
 from polypath.engines.base import EngineError, Options
 
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+
 _TABLES: Final = ("segments", "sack_blocks")
 _ENDS: Final = ("source", "source_port", "destination", "destination_port")
 
 
-def captures_for(data: Mapping[str, Any], options: Options) -> Options:
+def captures_for(data: PlanData, options: Options) -> Options:
     """The options with the captures that segments are read from, where they are to be recorded."""
     if _wanted(data, options) and options.captures == "none":
         return replace(options, captures="hosts")
@@ -24,13 +27,13 @@ def captures_for(data: Mapping[str, Any], options: Options) -> Options:
 
 
 def with_segments(
-    data: Mapping[str, Any], options: Options, files: Sequence[Path], frames: dict[str, pl.DataFrame], end_ns: int
+    data: PlanData, options: Options, files: Sequence[Path], frames: dict[str, pl.DataFrame], end_ns: int
 ) -> dict[str, pl.DataFrame]:
     """`frames`, with the run's segments where they are to be recorded. Raises EngineError."""
     return _from_captures(files, frames, end_ns) if _wanted(data, options) else frames
 
 
-def _wanted(data: Mapping[str, Any], options: Options) -> bool:
+def _wanted(data: PlanData, options: Options) -> bool:
     return bool(options.segments or data["record"]["segments"])
 
 

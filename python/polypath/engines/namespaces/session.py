@@ -8,15 +8,19 @@ import selectors
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import commands, logs, run
 from polypath.engines.namespaces.job import Job
 from polypath.engines.namespaces.paths import clients
 from polypath.engines.namespaces.topology import namespace
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+    from polypath.plan.types import Event
 
 #: Is given what a program prints, as it comes.
 Printed = Callable[[bytes], None]
@@ -39,7 +43,7 @@ class Gone(EngineError):
     """The network's process ended; nothing more can be asked of it."""
 
 
-def network(plan: Mapping[str, Any]) -> dict[str, Any]:
+def network(plan: PlanData) -> PlanData:
     """A Plan's network alone. Clients are those of its applications; where it has none, the first host."""
     hosts = [index for index, node in enumerate(plan["nodes"]) if node["kind"] == "host"]
     found = sorted(clients(plan)) or hosts[:1]
@@ -114,7 +118,7 @@ class Session:
             found.append((each.file, number, self.folder / file))
         return found
 
-    def change(self, number: int, event: Mapping[str, Any]) -> None:
+    def change(self, number: int, event: Event) -> None:
         """Makes an event of a Plan happen now. Raises EngineError."""
         before = dict(self.job.files)
         command = self.job.change(number, event)
@@ -225,7 +229,7 @@ class Session:
         return [None if delay < 0 else delay for _, delay in requests]
 
 
-def first_address(plan: Mapping[str, Any], node: int) -> str:
+def first_address(plan: PlanData, node: int) -> str:
     """Raises EngineError where the host has none."""
     for interface in plan["nodes"][node]["interfaces"]:
         for address in interface["addresses"]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import paths
 from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.script import Script
-from polypath.engines.namespaces.topology import Data, End, Hop, Network, namespace
+from polypath.engines.namespaces.topology import End, Hop, Network, namespace
 from polypath.engines.namespaces.wires import NO_IPV6, Wires
+
+if TYPE_CHECKING:
+    from polypath.plan.types import Node
 
 #: The first routing table of our own, and the preferences of rules that lead to them.
 _TABLE = 1000
@@ -64,7 +67,7 @@ class Setup:
             ],
         )
 
-    def _settings(self, node: int, table: Data) -> None:
+    def _settings(self, node: int, table: Node) -> None:
         values: dict[str, object] = {"ipv4/conf/all/rp_filter": 0, "ipv4/ip_forward": int(table["kind"] == "router")}
         if 6 in self.versions:
             values |= {
@@ -80,7 +83,7 @@ class Setup:
         lines = [f"echo '{value}' > /proc/sys/net/{name}" for name, value in values.items()]
         self._script.inside(namespace(node), lines, "sysctl")
 
-    def _interfaces(self, node: int, table: Data) -> None:
+    def _interfaces(self, node: int, table: Node) -> None:
         lines = ["link set lo up"]
         devices = [self.network.device(end) for end in self.network.ends(node)]
         for end in self.network.ends(node):

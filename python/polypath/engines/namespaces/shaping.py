@@ -7,12 +7,13 @@ that the Plan has behind it. Both ends see no difference.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from polypath.engines.base import EngineError
 
-Channel = Mapping[str, Any]
+if TYPE_CHECKING:
+    from polypath.plan.types import Channel, DrrQueue, FqCodelQueue, FqPieQueue, PieQueue
+
 
 ETHERNET = 14
 #: More packets than are ever under way.
@@ -129,8 +130,9 @@ def _bottleneck(channel: Channel, packet: int) -> str:
         return ""
     queue = channel["queue"]
     overhead = channel["overhead_bytes"] - ETHERNET
-    if _packet_by_packet(channel):
-        limit = _UNLIMITED if queue["packets"] is None else queue["packets"] + 1
+    if queue["kind"] == "drop-tail" and _packet_by_packet(channel):
+        packets = queue["packets"]
+        limit = _UNLIMITED if packets is None else packets + 1
         more = f" {overhead}" if overhead else ""
         return f"netem limit {limit} rate {rate}bit{more}"
     return _tbf(channel, packet)
@@ -142,7 +144,8 @@ def _tbf(channel: Channel, packet: int) -> str:
         raise EngineError("Linux takes another overhead than 14 bytes only on links with a queue in packets")
     burst = max(channel["burst_bytes"], packet)
     room = packet if not channel["burst_bytes"] else 0
-    limit = _UNLIMITED * packet if queue.get("bytes") is None else queue["bytes"] + room
+    most = queue["bytes"] if queue["kind"] == "drop-tail" else None
+    limit = _UNLIMITED * packet if most is None else most + room
     return f"tbf rate {rate}bit burst {burst}b limit {min(limit, _MOST_BYTES)}b"
 
 
@@ -187,21 +190,21 @@ def _queue_of_tbf(channel: Channel) -> str:
             raise EngineError(f"Linux has no queue '{kind}'; it has {', '.join(first)} and {last}")
 
 
-def _pie(queue: Mapping[str, Any]) -> str:
+def _pie(queue: PieQueue) -> str:
     return f"pie limit {queue['limit']} {_control_of_pie(queue)}"
 
 
-def _control_of_pie(queue: Mapping[str, Any]) -> str:
-    gains = [queue[name] * _GAIN for name in ("alpha", "beta")]
+def _control_of_pie(queue: PieQueue | FqPieQueue) -> str:
+    gains = [gain * _GAIN for gain in (queue["alpha"], queue["beta"])]
     if any(gain != int(gain) or gain > _MAX_GAIN for gain in gains):
         raise EngineError(f"Linux takes {queue['kind']}'s alpha and beta in sixteenths up to {_MAX_GAIN // _GAIN}")
     ecn = "ecn" if queue["ecn"] else "noecn"
-    times = " ".join(f"{name} {queue[f'{name}_ns'] / 1e3}us" for name in ("target", "tupdate"))
+    times = f"target {queue['target_ns'] / 1e3}us tupdate {queue['tupdate_ns'] / 1e3}us"
     alpha, beta = map(int, gains)
     return f"{times} alpha {alpha} beta {beta} {ecn}"
 
 
-def _fq_pie(queue: Mapping[str, Any]) -> str:
+def _fq_pie(queue: FqPieQueue) -> str:
     """The probability up to which it marks is a whole number of percent there."""
     percent = queue["ecn_prob"] * 100
     if abs(percent - round(percent)) > 1e-9:
@@ -210,7 +213,7 @@ def _fq_pie(queue: Mapping[str, Any]) -> str:
     return f"fq_pie limit {queue['limit']} {size} {_control_of_pie(queue)}"
 
 
-def _drr(queue: Mapping[str, Any]) -> str:
+def _drr(queue: DrrQueue) -> str:
     """sfq: tc's drr has a limit for each class, and none for all."""
     if queue["limit"] > _SFQ_DEPTH:
         raise EngineError(f"Linux (sfq) takes a limit of drr up to {_SFQ_DEPTH} packets, as one flow may have no more")
@@ -219,9 +222,9 @@ def _drr(queue: Mapping[str, Any]) -> str:
     return f"sfq limit {queue['limit']} quantum {queue['quantum_bytes']}b divisor {queue['flows']}"
 
 
-def _fq_codel(queue: Mapping[str, Any]) -> str:
+def _fq_codel(queue: FqCodelQueue) -> str:
     ecn = "ecn" if queue["ecn"] else "noecn"
-    times = " ".join(f"{name} {queue[f'{name}_ns'] / 1e3}us" for name in ("target", "interval"))
+    times = f"target {queue['target_ns'] / 1e3}us interval {queue['interval_ns'] / 1e3}us"
     size = f"quantum {queue['quantum_bytes']} flows {queue['flows']} drop_batch {queue['drop_batch']}"
     return f"fq_codel limit {queue['limit']} {size} {times} {ecn}"
 

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -21,7 +21,11 @@ from polypath.engines.namespaces.applications import log as log_name
 from polypath.engines.namespaces.job import Job
 from polypath.engines.namespaces.logs import AppLog, Closed, Endpoint, PathEvent, QueueSample, SubflowSample
 from polypath.engines.namespaces.topology import wire_devices
+from polypath.plan.access import SIDES, setting
 from polypath.results import schema
+
+if TYPE_CHECKING:
+    from polypath.plan.types import Application
 
 Row = dict[str, Any]
 
@@ -76,7 +80,7 @@ class _Subflow:
 class _Connection:
     application: int
     number: int
-    settings: Mapping[str, Any]
+    settings: Application
     log: Mapping[str, AppLog]
     subflows: dict[tuple[Endpoint, Endpoint], _Subflow] = field(default_factory=dict)
 
@@ -169,7 +173,8 @@ class Tables:
     def _paths(self) -> None:
         """Times of subflows from what the path managers told, and the events themselves."""
         for connection in self.connections:
-            for side, log in connection.log.items():
+            for side in SIDES:
+                log = connection.log[side]
                 self._begin_and_end(connection, self.nodes[connection.settings[side]]["name"], log)
         for node, table in enumerate(self.nodes):
             self._left[node] = {
@@ -195,7 +200,7 @@ class Tables:
             self._event(log.ended_ns, "connection-closed", host, connection.number, detail=log.state)
 
     def _of(self, node: int, event: PathEvent) -> _Connection | None:
-        side, peer = ("server", "client") if event.server_side else ("client", "server")
+        side, peer = SIDES[::-1] if event.server_side else SIDES
         port = (event.local if event.server_side else event.remote)[1]
         for connection in self.connections:
             if connection.settings[side] != node or connection.settings["port"] != port:
@@ -312,7 +317,7 @@ class Tables:
                 row[f"{side}_reinjected_bytes"] = None
             self.rows["subflow_ends"].append(row)
 
-    def _asked(self, settings: Mapping[str, Any], subflow: _Subflow) -> bool:
+    def _asked(self, settings: Application, subflow: _Subflow) -> bool:
         """Whether a subflow that was not established asked by MP_JOIN to be a backup; the first has no MP_JOIN."""
         interfaces = self.nodes[settings["client"]]["interfaces"]
         return subflow.number > 0 and any(
@@ -328,7 +333,7 @@ class Tables:
                 )
             self._chunks_and_objects(index, client)
             if settings["transport"] == "icmp":
-                self._echoes(index, settings["work"]["payload_bytes"], client)
+                self._echoes(index, setting(settings["work"], "payload_bytes"), client)
             if settings["transport"] == "udp":
                 server = logs.read_app(self.out / log_name(index, "server"))
                 _, received, size, delays = server.datagrams

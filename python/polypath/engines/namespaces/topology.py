@@ -9,15 +9,18 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polypath import _core
 from polypath.engines.base import EngineError
+from polypath.plan.access import ENDS, setting
 
-Data = Mapping[str, Any]
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+    from polypath.plan.types import Application, Attachment, Node
 
 #: The namespace that shapes: each link passes through it.
 WIRES = "w"
@@ -77,10 +80,10 @@ def wire_devices(link: int) -> tuple[str, str]:
 class Network:
     """Names, neighbours and next hops. Raises EngineError for a network that the guest cannot have."""
 
-    def __init__(self, plan: Data) -> None:
+    def __init__(self, plan: PlanData) -> None:
         self.plan = plan
-        self.nodes: list[Data] = plan["nodes"]
-        self.links: list[Data] = plan["links"]
+        self.nodes = plan["nodes"]
+        self.links = plan["links"]
         if len(self.nodes) > _MOST_NODES:
             raise EngineError(f"Linux takes {_MOST_NODES} nodes at most, and this network has {len(self.nodes)}")
         if relay := next((table for table in self.nodes if table.get("forwards")), None):
@@ -89,7 +92,7 @@ class Network:
             )
         self.link_at: dict[End, tuple[int, End]] = {}
         for index, link in enumerate(self.links):
-            a, b = (End(link[side]["node"], link[side]["interface"]) for side in "ab")
+            a, b = (End(link[side]["node"], link[side]["interface"]) for side in ENDS)
             self.link_at[a] = (index, b)
             self.link_at[b] = (index, a)
         self.owner = {
@@ -106,15 +109,15 @@ class Network:
         self._ways: dict[tuple[int, Any], _Way | None] = {}
 
     def speaks_ip(self, node: int) -> bool:
-        return bool(self.nodes[node]["kind"] != "switch")
+        return self.nodes[node]["kind"] != "switch"
 
     def is_host(self, node: int) -> bool:
-        return bool(self.nodes[node]["kind"] == "host")
+        return self.nodes[node]["kind"] == "host"
 
     def mtu(self, node: int) -> int:
         """For a host's interface, the MTU of its stack. Other nodes accept any length."""
         stack = self.nodes[node]["stack"]
-        return int(stack["mtu"]) if stack else LARGEST_MTU
+        return stack["mtu"] if stack else LARGEST_MTU
 
     def longest_packet(self) -> int:
         """What the hosts' packets have at most, with what the Plan puts on them: TCP sends what both ends take."""
@@ -123,21 +126,20 @@ class Network:
             return max((self.mtu(node) for node in range(len(self.nodes)) if self.is_host(node)), default=0)
         return max(map(self._longest_of, plan["applications"]), default=0)
 
-    def _longest_of(self, application: Mapping[str, Any]) -> int:
+    def _longest_of(self, application: Application) -> int:
         ends = [self.mtu(application[side]) for side in ("client", "server")]
         if application["transport"] in ("tcp", "mptcp"):
             return min(ends)
         work = application["work"]
-        payload = work.get("packet_bytes") or work.get("payload_bytes")
+        payload = setting(work, "packet_bytes") or setting(work, "payload_bytes")
         return max(ends) if payload is None else min(max(ends), payload + _HEADERS)
 
     def interface_mtu(self, end: End) -> int:
         """That of a host's stack, and where routers tell of longer packets, the link's."""
         link = self.links[self.link_at[end][0]]
-        side = link["forward" if link["a"] == {"node": end.node, "interface": end.interface} else "backward"]
-        own = self.mtu(end.node)
-        binds = side["mtu"] is not None and (side["icmp"] or self.is_host(end.node))
-        return min(own, side["mtu"]) if binds else own
+        side = link["forward" if _is_at(link["a"], end) else "backward"]
+        own, longest = self.mtu(end.node), side["mtu"]
+        return own if longest is None or not (side["icmp"] or self.is_host(end.node)) else min(own, longest)
 
     def device(self, end: End) -> str:
         """The interface's name in its namespace."""
@@ -240,11 +242,14 @@ class Network:
     def _delay_towards(self, end: End) -> int:
         """The propagation delay of the link at `end` in the direction towards it."""
         link = self.links[self.link_at[end][0]]
-        direction = "forward" if link["b"] == {"node": end.node, "interface": end.interface} else "backward"
-        return int(link[direction]["delay_ns"])
+        return link["forward" if _is_at(link["b"], end) else "backward"]["delay_ns"]
 
 
-def _devices(node: Data) -> list[str]:
+def _is_at(place: Attachment, end: End) -> bool:
+    return (place["node"], place["interface"]) == (end.node, end.interface)
+
+
+def _devices(node: Node) -> list[str]:
     taken: set[str] = set()
     names = []
     for index, interface in enumerate(node["interfaces"]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from polypath.engines.base import Captures, EngineError
 from polypath.engines.namespaces.job import Job
@@ -13,9 +13,12 @@ from polypath.engines.namespaces.topology import Network
 from polypath.engines.namespaces.wires import Wires
 from polypath.scenario.traffic import QUIC
 
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+
 
 def translate(
-    data: dict[str, Any], captures: Captures, wires: Callable[[Network], Wires], kernel: Kernel
+    data: PlanData, captures: Captures, wires: Callable[[Network], Wires], kernel: Kernel
 ) -> tuple[Job, dict[str, str]]:
     """The job and all files of a run's folder. Raises EngineError for a plan beyond the engine's means."""
     if data["version"] != 1:
@@ -34,7 +37,7 @@ def translate(
     return job, setup.files | job.files | laid.files()
 
 
-def _check_transports(data: dict[str, Any]) -> None:
+def _check_transports(data: PlanData) -> None:
     for application in data["applications"]:
         if application["transport"] in QUIC:
             raise EngineError(
@@ -42,7 +45,7 @@ def _check_transports(data: dict[str, Any]) -> None:
             )
 
 
-def _check_relays(data: dict[str, Any]) -> None:
+def _check_relays(data: PlanData) -> None:
     for application in data["applications"]:
         if application["work"]["kind"] == "relay":
             raise EngineError(f"application '{application['name']}' is a proxy's relay; --engine sim has it")
@@ -50,7 +53,7 @@ def _check_relays(data: dict[str, Any]) -> None:
             raise EngineError(f"application '{application['name']}' is a tunnel; --engine sim has it")
 
 
-def _check_middleboxes(data: dict[str, Any]) -> None:
+def _check_middleboxes(data: PlanData) -> None:
     for link in data["links"]:
         for middlebox in link.get("middleboxes", ()):
             raise EngineError(
@@ -59,7 +62,7 @@ def _check_middleboxes(data: dict[str, Any]) -> None:
             )
 
 
-def _check_wifi(data: dict[str, Any]) -> None:
+def _check_wifi(data: PlanData) -> None:
     for link in data["links"]:
         if "wifi" in link["forward"] or "wifi" in link["backward"]:
             raise EngineError(
@@ -68,19 +71,19 @@ def _check_wifi(data: dict[str, Any]) -> None:
             )
 
 
-def _check_record(data: dict[str, Any]) -> None:
+def _check_record(data: PlanData) -> None:
     if data["record"]["decisions"]:
         raise EngineError("Linux does not tell what its schedulers decide: [record] decisions is for engine sim")
 
 
-def _check_controller(data: dict[str, Any]) -> None:
+def _check_controller(data: PlanData) -> None:
     if data.get("controller") is not None:
         raise EngineError("Linux's routers have no flow tables that a controller could fill (engine sim has)")
     if data.get("bridging") is not None:
         raise EngineError("this engine's switches are routers of the kernel, no bridges (engine sim has bridges)")
 
 
-def _check_ports(data: dict[str, Any]) -> None:
+def _check_ports(data: PlanData) -> None:
     listeners = set()
     for application in data["applications"]:
         key = (application["server"], application["port"], application["transport"])

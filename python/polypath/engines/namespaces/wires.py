@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import shaping
 from polypath.engines.namespaces.script import Script
 from polypath.engines.namespaces.topology import LARGEST_MTU, WIRES, End, Network, namespace, wire_devices
+from polypath.plan.access import ENDS, WAYS
+
+if TYPE_CHECKING:
+    from polypath.plan.types import Channel, Link, LinkAction
 
 
 class Wires(Protocol):
@@ -40,7 +44,7 @@ class Wires(Protocol):
         """The bytes of a packet's overhead that the samples of a link leave out."""
         ...
 
-    def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> str | None:
+    def change(self, number: int, action: LinkAction, files: dict[str, str]) -> str | None:
         """The command that changes a link, with its files added; None if the change needs no command. Raises
         EngineError.
         """
@@ -65,10 +69,8 @@ class Netem:
         self.network = network
         self.nodes = list(range(len(network.nodes)))
         self._packet = max(shaping.PACKET, network.longest_packet() + shaping.ETHERNET)
-        self._channels: dict[tuple[int, str], dict[str, Any]] = {
-            (index, direction): dict(link[direction])
-            for index, link in enumerate(network.links)
-            for direction in ("forward", "backward")
+        self._channels: dict[tuple[int, str], Channel] = {
+            (index, direction): link[direction] for index, link in enumerate(network.links) for direction in WAYS
         }
         if network.plan["routing"] != "shortest-path":
             raise EngineError(
@@ -83,7 +85,7 @@ class Netem:
         for index, link in enumerate(self.network.links):
             names = wire_devices(index)
             self._require_one_mtu(link)
-            for side, name, way in zip("ab", names, ("forward", "backward"), strict=True):
+            for side, name, way in zip(ENDS, names, WAYS, strict=True):
                 end = End(link[side]["node"], link[side]["interface"])
                 links.append(
                     f"link add {self.network.device(end)} netns {namespace(end.node)} address {end.mac}"
@@ -91,7 +93,7 @@ class Netem:
                     f" peer name {name} netns {WIRES} mtu {self._wire_mtu(link[way])}"
                 )
                 ups.append(f"link set {name} up")
-            for source, sink, direction in ((*names, "forward"), (*reversed(names), "backward")):
+            for direction, (source, sink) in zip(WAYS, (names, names[::-1]), strict=True):
                 rules.append(f"qdisc add dev {source} clsact")
                 rules.append(f"filter add dev {source} ingress matchall action mirred egress redirect dev {sink}")
                 rules += shaping.commands(sink, link[direction], packet=self._packet)
@@ -102,18 +104,22 @@ class Netem:
         for node in sorted(set(self.network.host_queues().values())):
             self._lay_in_host(script, node)
 
-    def _require_one_mtu(self, link: Mapping[str, Any]) -> None:
+    def _require_one_mtu(self, link: Link) -> None:
         if link["forward"]["mtu"] != link["backward"]["mtu"]:
             raise EngineError(f"Linux's interfaces have one MTU for both directions, and link {link['name']} has two")
 
-    def _wire_mtu(self, channel: Mapping[str, Any]) -> int:
+    def _wire_mtu(self, channel: Channel) -> int:
         """The longest packet that the far end of an interface accepts; longer ones are lost on a link without ICMP.
 
         Otherwise this is the longest packet that any host sends, and no more. A larger value would switch disciplines
         off. codel, fq_codel and pie drop nothing from a queue of one or two packets of the MTU (`psched_mtu`).
         """
-        vanishes = channel["mtu"] is not None and not channel["icmp"]
-        return channel["mtu"] - _GRACE if vanishes else min(self._packet - shaping.ETHERNET, LARGEST_MTU)
+        mtu = channel["mtu"]
+        return (
+            mtu - _GRACE
+            if mtu is not None and not channel["icmp"]
+            else min(self._packet - shaping.ETHERNET, LARGEST_MTU)
+        )
 
     def _lay_in_host(self, script: Script, node: int) -> None:
         lines, rules = [], []
@@ -135,18 +141,17 @@ class Netem:
 
     def uncounted(self, link: int, direction: str) -> int:
         """A device counts frames of Ethernet, whatever overhead its queue discipline sends them at."""
-        return int(self._channels[link, direction]["overhead_bytes"]) - shaping.ETHERNET
+        return self._channels[link, direction]["overhead_bytes"] - shaping.ETHERNET
 
-    def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> str | None:
+    def change(self, number: int, action: LinkAction, files: dict[str, str]) -> str | None:
         link = action["link"]
         changed = changes(action)
         lines: list[str] = []
         for direction, device in zip(("backward", "forward"), wire_devices(link), strict=True):
             if action["direction"] not in ("both", direction):
                 continue
-            channel = self._channels[link, direction]
-            before = shaping.shape(channel)
-            channel.update(changed)
+            before = shaping.shape(self._channels[link, direction])
+            channel = self._changed(link, direction, changed)
             verb = "change" if shaping.shape(channel) == before else "replace"
             if (link, direction) in self.network.host_queues() and not changed.keys().isdisjoint(("rate_bps", "queue")):
                 raise EngineError("an event cannot change the rate or the queue on a host's own interface")
@@ -155,6 +160,12 @@ class Netem:
         files[name] = "\n".join(lines) + "\n"
         return f"tc -n {WIRES} -batch {name}"
 
+    def _changed(self, link: int, direction: str, changed: Mapping[str, Any]) -> Channel:
+        """A direction of a link after an event."""
+        now = cast("Channel", {**self._channels[link, direction], **changed})
+        self._channels[link, direction] = now
+        return now
+
     def bridges(self) -> Sequence[str]:
         return ()
 
@@ -162,9 +173,9 @@ class Netem:
         return {}
 
 
-def _check_traces(links: Iterable[Mapping[str, Any]]) -> None:
+def _check_traces(links: Iterable[Link]) -> None:
     for link in links:
-        for direction in ("forward", "backward"):
+        for direction in WAYS:
             if trace := link[direction].get("trace"):
                 raise EngineError(
                     f"link {link['name']} follows the trace {trace['name']} {direction}: Linux shapes at a rate, not by"
@@ -179,9 +190,9 @@ _GRACE = 4
 #: Keeps the kernel from speaking IPv6 of its own accord where a namespace only forwards frames.
 NO_IPV6: Final = "for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 > $f; done"
 
-_OF_A_LINK: Final[Iterable[str]] = ("rate_bps", "delay_ns", "loss", "queue", "up")
+_OF_A_LINK: Final = ("rate_bps", "delay_ns", "loss", "queue", "up")
 
 
-def changes(action: Mapping[str, Any]) -> dict[str, Any]:
+def changes(action: LinkAction) -> dict[str, Any]:
     """What an event changes of a link."""
-    return {name: action[name] for name in _OF_A_LINK if action[name] is not None}
+    return {name: value for name, value in action.items() if name in _OF_A_LINK and value is not None}

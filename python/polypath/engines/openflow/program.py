@@ -10,10 +10,13 @@ import select
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from polypath import _core
 from polypath.engines.base import EngineError
+
+if TYPE_CHECKING:
+    from polypath.plan.types import App
 
 _CHILD = Path(__file__).with_name("child.py")
 _PATIENCE_S = 2.0
@@ -26,7 +29,7 @@ Messages = list[tuple[int, bytes]]
 class Program:
     """Runs an application beside a simulation. It is told the time and what came, and says what it sends."""
 
-    def __init__(self, app: dict[str, Any], seed: int) -> None:
+    def __init__(self, app: App, seed: int) -> None:
         """Raises EngineError where os-ken is missing, or the application cannot be loaded."""
         self.file: str = app["file"]
         if importlib.util.find_spec("os_ken") is None:

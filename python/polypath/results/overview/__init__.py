@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from polypath.results.overview.chain import chain
 from polypath.results.overview.columns import columns
@@ -18,6 +18,9 @@ from polypath.results.overview.ring import ring
 from polypath.results.overview.rows import rows
 from polypath.results.places import Places, places
 
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+
 #: In the order in which they are asked; the last suits any network.
 ARRANGEMENTS: Final[Sequence[Callable[[Network], Arrangement | None]]] = (grid, chain, rows, ring, columns)
 
@@ -26,13 +29,13 @@ _MOST_ROWS: Final = 6
 _MOST_COLUMNS: Final = 8
 
 
-def is_large(plan: Mapping[str, Any]) -> bool:
+def is_large(plan: PlanData) -> bool:
     """Whether a plan's network is too large for words at each node and link."""
     columns = Counter(x for x, _ in places(plan).values())
     return len(columns) > _MOST_COLUMNS or max(columns.values()) > _MOST_ROWS
 
 
-def spread(plan: Mapping[str, Any], apart: float) -> tuple[Places, Mapping[Pair, float]]:
+def spread(plan: PlanData, apart: float) -> tuple[Places, Mapping[Pair, float]]:
     """The places of all nodes, and bends of links, on a scale on which the two nearest nodes are `apart`."""
     made = arranged(plan)
     found = dict(made.places)
@@ -45,7 +48,7 @@ def spread(plan: Mapping[str, Any], apart: float) -> tuple[Places, Mapping[Pair,
     )
 
 
-def arranged(plan: Mapping[str, Any]) -> Arrangement:
+def arranged(plan: PlanData) -> Arrangement:
     """The places of a plan's nodes, in inches."""
     network = Network.of(plan)
     return next(found for each in ARRANGEMENTS if (found := each(network)) is not None)

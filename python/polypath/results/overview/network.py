@@ -7,9 +7,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from polypath.results.places import parallel
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 Place = tuple[float, float]
 Pair = tuple[int, int]
@@ -88,7 +91,7 @@ class Network:
     clients: frozenset[int]
 
     @classmethod
-    def of(cls, plan: Mapping[str, Any]) -> Self:
+    def of(cls, plan: PlanData) -> Self:
         nodes, links = plan["nodes"], parallel(plan["links"])
         near: list[list[int]] = [[] for _ in nodes]
         for a, b in links:

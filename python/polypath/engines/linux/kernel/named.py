@@ -6,10 +6,10 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from polypath.engines import owned
 from polypath.engines.linux.kernel import cache, make
@@ -20,6 +20,9 @@ from polypath.engines.linux.kernel.tree import Tree
 from polypath.engines.namespaces import programs
 from polypath.results.recording import KERNEL_OF
 from polypath.units import nearest
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 _NAME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9_.-]{0,30}$")
 _RELEASE: Final = re.compile(r"^\d+(\.\d+)+$")
@@ -90,7 +93,7 @@ def find(name: str) -> Installed:
     return kernel
 
 
-def told(plan: Mapping[str, Any]) -> dict[str, str]:
+def told(plan: PlanData) -> dict[str, str]:
     """The kernels that hosts of a Plan name, as a run's record has them among its versions. Raises KernelError."""
     found = {}
     for host, name in plan.get("kernels", {}).items():

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from polypath.engines import owned
 from polypath.engines.linux.kernel import cache, make
@@ -14,7 +14,11 @@ from polypath.engines.linux.kernel.cache import Installed, KernelError, Recipe
 from polypath.engines.linux.kernel.named import shared
 from polypath.engines.linux.kernel.tree import Tree
 from polypath.engines.namespaces import algorithms, programs
+from polypath.plan.access import SIDES, own_stack
 from polypath.scenario import compiled
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 _FOLDER: Final = "schedulers"
 _PART: Final = "own"
@@ -36,19 +40,19 @@ class _WithSchedulers(Recipe):
         return super().sources() | {"net/mptcp/own.h": self.folder / _PART / "own.h"} | own
 
 
-def used(plan: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def used(plan: PlanData) -> dict[str, dict[str, str]]:
     """The schedulers in C of a Plan, by their names in the kernel: file and source of each."""
     stacks = [node.get("stack") for node in plan["nodes"]]
-    stacks += [
-        application.get(f"{side}_stack") for application in plan["applications"] for side in ("client", "server")
-    ]
+    stacks += [own_stack(application, side) for application in plan["applications"] for side in SIDES]
     chosen = [
-        stack["scheduler"]["parameters"] for stack in stacks if stack and stack["scheduler"]["name"] == compiled.NAME
+        dict(stack["scheduler"]["parameters"])
+        for stack in stacks
+        if stack and stack["scheduler"]["name"] == compiled.NAME
     ]
     return {algorithms.own_name(each): each for each in chosen}
 
 
-def require_on_usual(plan: Mapping[str, Any]) -> None:
+def require_on_usual(plan: PlanData) -> None:
     """Raises KernelError where a host has such a scheduler, and a kernel by name, which does not have it."""
     for node in plan["nodes"]:
         kernel = plan.get("kernels", {}).get(node["name"])

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from polypath.engines.base import EngineError
 from polypath.engines.namespaces import shaping
 from polypath.engines.namespaces.script import Script
 from polypath.engines.namespaces.topology import WIRES, End, Network, namespace, wire_devices
 from polypath.engines.namespaces.wires import NO_IPV6, Netem, changes
+from polypath.plan.access import ENDS, WAYS
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
+    from polypath.plan.types import Channel, LinkAction
 
 #: The namespace whose devices stand for nodes of other guests.
 FAR: Final = "x"
@@ -41,7 +46,7 @@ class Cut(Netem):
                 continue
             names = wire_devices(index)
             self._require_one_mtu(link)
-            for side, name, way in zip("ab", names, _WAYS, strict=True):
+            for side, name, way in zip(ENDS, names, WAYS, strict=True):
                 end, mtu = End(link[side]["node"], link[side]["interface"]), self._wire_mtu(link[way])
                 peer = f"peer name {name} netns {WIRES} mtu {mtu}"
                 if end.node in self._own:
@@ -76,15 +81,14 @@ class Cut(Netem):
         mine = {f"{namespace(node)} " for node in self._own} | {f"{WIRES} "}
         return (line for line in super().observers(interval_ns) if line.partition(" ")[0] + " " in mine)
 
-    def change(self, number: int, action: Mapping[str, Any], files: dict[str, str]) -> str | None:
+    def change(self, number: int, action: LinkAction, files: dict[str, str]) -> str | None:
         link, changed = action["link"], changes(action)
         lines: list[str] = []
         for direction, device in zip(("backward", "forward"), wire_devices(link), strict=True):
             if action["direction"] not in ("both", direction) or not self._begins_here(link, direction):
                 continue
-            channel = self._channels[link, direction]
-            before = shaping.shape(channel)
-            channel.update(changed)
+            before = shaping.shape(self._channels[link, direction])
+            channel = self._changed(link, direction, changed)
             verb = "change" if shaping.shape(channel) == before else "replace"
             lines += shaping.commands(device, self._shortened(link, direction), verb, self._packet)
         if not lines:
@@ -98,7 +102,7 @@ class Cut(Netem):
         return (" ".join([FAR, "bridge", f"lookahead={self._lookahead_ns}", "peers=peers", *ends]),)
 
     def _nodes(self, link: int) -> dict[str, int]:
-        return {side: self.network.links[link][side]["node"] for side in "ab"}
+        return {side: self.network.links[link][side]["node"] for side in ENDS}
 
     def _is_here(self, link: int) -> bool:
         return not self._own.isdisjoint(self._nodes(link).values())
@@ -109,7 +113,7 @@ class Cut(Netem):
     def _begins_here(self, link: int, direction: str) -> bool:
         return self._nodes(link)[_WAYS[direction][0]] in self._own
 
-    def _shortened(self, link: int, direction: str) -> Mapping[str, Any]:
+    def _shortened(self, link: int, direction: str) -> Channel:
         """Less the delay that the bridge has."""
         channel = self._channels[link, direction]
         return {**channel, "delay_ns": channel["delay_ns"] - self._lookahead_ns} if self._is_cut(link) else channel
@@ -122,10 +126,10 @@ def lookahead(network: Network, parts: list[frozenset[int]]) -> int:
     for index, link in enumerate(network.links):
         if place[link["a"]["node"]] == place[link["b"]["node"]]:
             continue
-        if any(link[direction]["reorder"] for direction in _WAYS):
+        if any(link[direction]["reorder"] for direction in WAYS):
             raise EngineError(f"link {link['name']} reorders packets, which a link between two kernels does not")
         if (ahead := fastest(network.plan, index)) < _SHORTEST:
-            jitter = any(link[direction]["jitter_ns"] for direction in _WAYS)
+            jitter = any(link[direction]["jitter_ns"] for direction in WAYS)
             raise EngineError(
                 f"link {link['name']} joins two kernels, which takes a delay of 200 us at least at any time"
                 + (", and 4 times the jitter more" if jitter else "")
@@ -134,17 +138,17 @@ def lookahead(network: Network, parts: list[frozenset[int]]) -> int:
     return least
 
 
-def fastest(plan: Mapping[str, Any], link: int) -> int:
+def fastest(plan: PlanData, link: int) -> int:
     """In ns, of the packets on a link in either direction, at any time."""
     found = []
-    for direction in _WAYS:
+    for direction in WAYS:
         channel = plan["links"][link][direction]
         delays = (int(channel["delay_ns"]), *_later(plan, link, direction))
         found.append(min(delays) - _DEVIATIONS * int(channel["jitter_ns"]))
     return min(found)
 
 
-def _later(plan: Mapping[str, Any], link: int, direction: str) -> Iterator[int]:
+def _later(plan: PlanData, link: int, direction: str) -> Iterator[int]:
     for event in plan["events"]:
         action = event["action"]
         if action["kind"] != "link" or action["link"] != link or action["direction"] not in ("both", direction):

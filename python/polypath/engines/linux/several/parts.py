@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from polypath.engines.linux.kernel import Installed
 from polypath.engines.linux.several.cut import Cut, fastest
 from polypath.engines.namespaces.topology import Network
+from polypath.plan.access import ENDS
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class Part:
         return lambda network: Cut(network, self.nodes, lookahead_ns)
 
 
-def parts(plan: Mapping[str, Any], named: Callable[[str | None], Installed]) -> list[Part]:
+def parts(plan: PlanData, named: Callable[[str | None], Installed]) -> list[Part]:
     """A part for each binary, that of hosts without a kernel of their own first. Routers and switches only forward:
     they are with the hosts that they are nearest to, so that links between two parts are long."""
     chosen = plan.get("kernels", {})
@@ -39,12 +43,12 @@ def parts(plan: Mapping[str, Any], named: Callable[[str | None], Installed]) -> 
     return [Part(kernel, frozenset(nodes)) for kernel, nodes in by_binary.values() if nodes]
 
 
-def _owned(plan: Mapping[str, Any], owners: Mapping[int, str]) -> dict[int, str | None]:
+def _owned(plan: PlanData, owners: Mapping[int, str]) -> dict[int, str | None]:
     """Whose each node is: the shortest links join first, and none joins what is of two owners."""
     group = {index: {index} for index in range(len(plan["nodes"]))}
     owner: dict[int, str | None] = {index: owners.get(index) for index in group}
     for index in sorted(range(len(plan["links"])), key=lambda index: fastest(plan, index)):
-        a, b = (plan["links"][index][side]["node"] for side in "ab")
+        a, b = (plan["links"][index][side]["node"] for side in ENDS)
         if group[a] is group[b] or (None not in (owner[a], owner[b]) and owner[a] != owner[b]):
             continue
         joined, whose = group[a] | group[b], owner[a] or owner[b]

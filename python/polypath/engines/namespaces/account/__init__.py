@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from polypath.engines.namespaces.account.book import Book, Sender
 from polypath.engines.namespaces.account.lanes import Ends
 from polypath.engines.namespaces.account.network import Network
 from polypath.engines.namespaces.algorithms import PACING
 from polypath.engines.namespaces.logs import AppLog
+from polypath.plan.access import own_stack, settings_of_host
 from polypath.results.errors import MetricError
 from polypath.results.routing import Hop
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 Row = dict[str, Any]
 
@@ -37,7 +41,7 @@ class Told(Protocol):
 
 
 def rows(
-    plan: Mapping[str, Any],
+    plan: PlanData,
     rates: Mapping[tuple[int, str], list[tuple[int, int | None]]],
     tables: Mapping[str, Sequence[Row]],
     connections: Sequence[Told],
@@ -69,7 +73,7 @@ def _sender(network: Network, told: Told, side: str, ends: Row, subflows: Sequen
     pairs = [(row["source"], row["destination"]) for row in subflows]
     if multipath:
         pairs = [(a, b) for a, b in product(addresses["client"], addresses["server"]) if (":" in a) == (":" in b)]
-    stack = plan["applications"][told.application].get(f"{side}_stack") or nodes[told.settings[side]]["stack"]
+    stack = own_stack(plan["applications"][told.application], side) or settings_of_host(nodes[told.settings[side]])
     family = 6 if any(":" in row["source"] for row in subflows) else 4
     return Sender(
         connection=told.number,

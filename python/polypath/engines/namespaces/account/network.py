@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from polypath.engines.namespaces.account.totals import Total
+from polypath.plan.access import ENDS
 from polypath.results.routing import Hop, Routing
+
+if TYPE_CHECKING:
+    from polypath.plan.data import PlanData
 
 Row = dict[str, Any]
 
@@ -26,7 +30,7 @@ class Network:
 
     def __init__(
         self,
-        plan: Mapping[str, Any],
+        plan: PlanData,
         links: Sequence[Row],
         rates: Mapping[tuple[int, str], list[tuple[int, int | None]]],
     ) -> None:
@@ -80,7 +84,7 @@ class Network:
         return self.routing.narrowest(ways)
 
 
-def _without_carrier(plan: Mapping[str, Any], for_ever: int) -> Mapping[int, list[tuple[int, int]]]:
+def _without_carrier(plan: PlanData, for_ever: int) -> Mapping[int, list[tuple[int, int]]]:
     """For each link, when it was down or an interface at one of its ends was."""
     found: dict[int, list[tuple[int, int]]] = {number: [] for number in range(len(plan["links"]))}
     reasons: dict[int, dict[object, int]] = {
@@ -88,7 +92,7 @@ def _without_carrier(plan: Mapping[str, Any], for_ever: int) -> Mapping[int, lis
         for number, link in enumerate(plan["links"])
     }
     ends = {
-        (link[end]["node"], link[end]["interface"]): number for number, link in enumerate(plan["links"]) for end in "ab"
+        (link[end]["node"], link[end]["interface"]): number for number, link in enumerate(plan["links"]) for end in ENDS
     }
 
     def change(number: int | None, reason: object, up: bool | None, at: int) -> None:

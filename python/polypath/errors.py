@@ -1,4 +1,4 @@
-"""The base of every error of Polypath."""
+"""The base of every error of Polypath, and the error of figures, which several parts raise."""
 
 
 class PolypathError(Exception):
@@ -6,3 +6,7 @@ class PolypathError(Exception):
 
     Every other error of the package is one, and an error of Python's that fits, a ValueError for example, as well.
     """
+
+
+class MetricError(PolypathError, ValueError):
+    """A figure was asked of a Recording that cannot have it; the message is one line."""

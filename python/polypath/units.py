@@ -12,8 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
+from typing import Final
 
 from polypath.errors import PolypathError
+
+#: In nanoseconds.
+SECOND: Final = 1_000_000_000
 
 _TEXT = re.compile(r"(?P<number>-?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>%|[^\W\d_]+(?:/[^\W\d_]+)?)?")
 _OF_BYTES = re.compile(r"(?:[kKMGT]i?)?B(?:ps|/s)")

@@ -9,7 +9,8 @@ import polypath
 from polypath import Recording, Scenario, ScenarioError
 from polypath.measures import REGISTRY
 from polypath.measures.summary import summary
-from polypath.results import control, metrics, routes
+from polypath.plan import routes
+from polypath.results import control, metrics
 
 MS = 1_000_000
 

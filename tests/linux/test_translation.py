@@ -13,7 +13,7 @@ from polypath.engines.linux.engine import translate
 from polypath.engines.namespaces import iperf3, paths, shaping
 from polypath.engines.namespaces.kernel import Kernel
 from polypath.engines.namespaces.topology import End, Network
-from polypath.results.routing import Routing
+from polypath.plan.routing import Routing
 from polypath.scenario import Scenario
 
 Plan = dict[str, Any]

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from polypath import plots
+from polypath.plan.overview import ARRANGEMENTS, Arrangement, Network, Stack, arranged, is_large
+from polypath.plan.overview.columns import columns
+from polypath.plan.overview.network import HEIGHT, PITCH, WIDTH
+from polypath.plan.overview.rows import _spread
 from polypath.plots.network import size
 from polypath.plots.style import Look
 from polypath.report import network as page
 from polypath.results import Metadata, Recording
-from polypath.results.overview import ARRANGEMENTS, Arrangement, Network, Stack, arranged, is_large
-from polypath.results.overview.columns import columns
-from polypath.results.overview.network import HEIGHT, PITCH, WIDTH
-from polypath.results.overview.rows import _spread
 from polypath.scenario import Scenario
 
 from ..slow import others_slow

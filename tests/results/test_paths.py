@@ -5,8 +5,8 @@ import pytest
 import polypath
 from polypath.measures.summary import summary
 from polypath.plan.data import PlanData
+from polypath.plan.routing import PathOfSubflow, Routing
 from polypath.results import paths
-from polypath.results.routing import PathOfSubflow, Routing
 from polypath.scenario import Scenario
 from polypath.statistics import points
 

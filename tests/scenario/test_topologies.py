@@ -7,7 +7,7 @@ import networkx as nx
 import pytest
 
 from polypath import registry
-from polypath.results.routing import Routing
+from polypath.plan.routing import Routing
 from polypath.scenario import Scenario, ScenarioError, describe_topology
 from polypath.scenario.draws import permutation
 from polypath.scenario.topologies import REGISTRY

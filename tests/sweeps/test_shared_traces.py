@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from polypath import shared
+from polypath.plan import shared
 from polypath.scenario import Plan, Scenario, reading, traces
 from polypath.sweeps import Sweep, grid
 from polypath.sweeps import run as run_sweeps

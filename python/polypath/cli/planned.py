@@ -11,9 +11,9 @@ from rich.markup import escape
 from polypath.cli.console import out, table
 from polypath.cli.jobs import Job
 from polypath.plan.access import settings_of_host, stack
+from polypath.plan.routes import Route, is_determined, routes
+from polypath.plan.routing import PathOfSubflow
 from polypath.results.phrases import counted
-from polypath.results.routes import Route, is_determined, routes
-from polypath.results.routing import PathOfSubflow
 from polypath.scenario import describe_topology
 from polypath.scenario.vary import SEED, Axis, label
 from polypath.units import BY_SUFFIX, RATE, SIZE, TIME, Quantity, format_share

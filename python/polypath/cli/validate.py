@@ -17,7 +17,7 @@ from polypath.cli.errors import BAD_INPUT, DONE, InputError
 from polypath.cli.options import Axes, Runs, Seed, Settings
 from polypath.cli.write import require_new
 from polypath.errors import PolypathError
-from polypath.results import lint, routes
+from polypath.plan import lint, routes
 from polypath.scenario import ScenarioError
 
 

@@ -16,8 +16,8 @@ from xml.sax.saxutils import quoteattr
 
 from polypath.formats.pcapng import CaptureError, Frame, frames
 from polypath.plan.access import ENDS, Way
+from polypath.plan.places import places
 from polypath.results import Recording, layout, reading
-from polypath.results.places import places
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData

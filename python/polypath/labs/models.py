@@ -13,9 +13,9 @@ from typing import Any
 import polars as pl
 
 from polypath.measures import Figure
+from polypath.plan.routing import PathOfSubflow, Routing, address_of
 from polypath.results import metrics, paths
 from polypath.results.recording import Recording
-from polypath.results.routing import PathOfSubflow, Routing, address_of
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Bezier
 
+from polypath.plan.overview import is_large
+from polypath.plan.places import Places, parallel, places
 from polypath.plots import overview
 from polypath.plots.base import Kind, drawing
 from polypath.plots.style import colour, rounded
 from polypath.results import MetricError, Recording, metrics
-from polypath.results.overview import is_large
-from polypath.results.places import Places, parallel, places
 
 if TYPE_CHECKING:
     from polypath.plan.types import Channel, Link

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from polypath.plan.overview import Arrangement, Note, arranged
+from polypath.plan.overview.network import Place, nearest
+from polypath.plan.places import parallel
 from polypath.plots.style import colour
-from polypath.results.overview import Arrangement, Note, arranged
-from polypath.results.overview.network import Place, nearest
-from polypath.results.places import parallel
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from polypath.plan.overview import is_large, spread
+from polypath.plan.places import parallel, places
 from polypath.results import Recording
-from polypath.results.overview import is_large, spread
-from polypath.results.places import parallel, places
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData

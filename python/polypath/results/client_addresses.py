@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polypath.plan.routing import address_of
 from polypath.results.metrics import Connection, Side
 from polypath.results.recording import Recording
-from polypath.results.routing import address_of
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from polypath.plan.routing import PathOfSubflow, Routing, Undetermined
 from polypath.results import client_addresses, metrics
 from polypath.results.errors import MetricError
 from polypath.results.metrics import Side
 from polypath.results.ranges import Numbers
 from polypath.results.recording import Recording
-from polypath.results.routing import PathOfSubflow, Routing, Undetermined
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData

@@ -6,11 +6,9 @@ from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Self
 
-from polypath.errors import PolypathError
+from polypath.errors import MetricError
 
-
-class MetricError(PolypathError, ValueError):
-    """A figure was asked of a Recording that cannot have it; the message is one line."""
+__all__ = ["MetricError", "UnknownName"]
 
 
 class UnknownName(MetricError, KeyError):

@@ -14,15 +14,16 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
+from polypath import units
 from polypath._core import Figures
+from polypath.plan.shared import encoded
 from polypath.results.errors import MetricError as MetricError  # for those who use it from here
 from polypath.results.groups import Groups
 from polypath.results.recording import Recording
-from polypath.shared import encoded
 
 Side = Literal["client", "server"]
 
-SECOND = 1_000_000_000
+SECOND = units.SECOND
 #: The transports that are QUIC.
 QUIC: Final = ("quic", "mpquic")
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from polypath.plan.access import setting
-from polypath.results.routing import PathOfSubflow
+from polypath.plan.routing import PathOfSubflow
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData

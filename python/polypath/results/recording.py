@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import polars as pl
 
+from polypath.plan.shared import encoded
 from polypath.results import folder, layout, reading, schema
 from polypath.results.errors import UnknownName
 from polypath.results.files import OutputError, write_table, write_text, write_with
 from polypath.results.groups import Groups
 from polypath.results.report_page import Report
 from polypath.results.run_plots import RunPlots
-from polypath.shared import encoded
 
 if TYPE_CHECKING:
     from types import ModuleType

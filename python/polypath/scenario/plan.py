@@ -10,7 +10,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polypath import registry, shared
+from polypath import registry
+from polypath.plan import shared
 from polypath.plan.access import SIDES
 from polypath.plan.access import stack as stack_of
 from polypath.scenario import declared, script

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, create_model
 
-from polypath import registry
+from polypath import registry, units
 from polypath.scenario import declared
 from polypath.scenario.algorithms import Algorithm, Congestion, PathManager, Scheduler
 from polypath.scenario.base import Model
 from polypath.scenario.fields import Buffer, Period, fault, is_fixed
 from polypath.scenario.frequency import OFF, Frequency
 
-SECOND = 1_000_000_000
+SECOND = units.SECOND
 
 DEFAULT_PROFILE = "rfc"
 

@@ -18,12 +18,12 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Discriminator, Tag, model_validator
 
-from polypath import shared
+from polypath.plan import shared
+from polypath.plan.shared import Shared
 from polypath.scenario.base import Model
 from polypath.scenario.errors import ScenarioError
 from polypath.scenario.fields import Rate, fault
 from polypath.scenario.reading import read_text
-from polypath.shared import Shared
 
 OPPORTUNITY_BYTES = 1500
 LONGEST_MS = 1_000_000_000

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from polypath import registry
+from polypath import registry, units
 from polypath.recorded import SAID
 from polypath.scenario import declared, pages, script
 from polypath.scenario.base import Model
@@ -22,7 +22,7 @@ from polypath.scenario.sizes import AnySizes
 from polypath.scenario.stack import Stack
 
 MS = 1_000_000
-SECOND = 1_000_000_000
+SECOND = units.SECOND
 
 _LADDER = (300_000, 750_000, 1_200_000, 1_850_000, 2_850_000, 4_300_000)
 

@@ -31,9 +31,9 @@ import polars as pl
 
 from polypath.measures import MEASURES, Measure
 from polypath.measures.measure import Of
+from polypath.plan.routing import Routing, address_of
 from polypath.results import paths
 from polypath.results.axes import Axis
-from polypath.results.routing import Routing, address_of
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData

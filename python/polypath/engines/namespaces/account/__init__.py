@@ -12,8 +12,8 @@ from polypath.engines.namespaces.account.network import Network
 from polypath.engines.namespaces.algorithms import PACING
 from polypath.engines.namespaces.logs import AppLog
 from polypath.plan.access import own_stack, settings_of_host
+from polypath.plan.routing import Hop
 from polypath.results.errors import MetricError
-from polypath.results.routing import Hop
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData

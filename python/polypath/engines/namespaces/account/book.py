@@ -21,7 +21,7 @@ from polypath.engines.namespaces.account.lanes import Cause, Ends, Lane
 from polypath.engines.namespaces.account.network import Network
 from polypath.engines.namespaces.account.totals import Total
 from polypath.engines.namespaces.logs import ConnectionSample
-from polypath.results.routing import Hop
+from polypath.plan.routing import Hop
 
 Row = dict[str, Any]
 _Parts = dict[Cause, float]

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from polypath.engines.namespaces.account.network import Network
 from polypath.engines.namespaces.account.totals import Total
 from polypath.engines.namespaces.logs import SubflowSample
-from polypath.results.routing import Hop
+from polypath.plan.routing import Hop
 
 #: Linux's `ssthresh` before anything reduced the window (TCP_INFINITE_SSTHRESH).
 _NO_SSTHRESH: Final = 2**31 - 1

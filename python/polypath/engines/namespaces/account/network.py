@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from polypath.engines.namespaces.account.totals import Total
 from polypath.plan.access import ENDS
-from polypath.results.routing import Hop, Routing
+from polypath.plan.routing import Hop, Routing
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData

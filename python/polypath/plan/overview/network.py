@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from polypath.results.places import parallel
+from polypath.plan.places import parallel
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from polypath.results.overview.network import HEIGHT, WIDTH, Arrangement, Network, Note, Place, Stack
+from polypath.plan.overview.network import HEIGHT, WIDTH, Arrangement, Network, Note, Place, Stack
 
 #: Inches: the least between two routers, and the most; from a line to the next, from a router to its hosts.
 _STEP: Final = 0.16

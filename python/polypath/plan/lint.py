@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from polypath.plan.access import WAYS, setting, stack
-from polypath.results.metrics import SECOND
-from polypath.results.routes import FIRST_PAIR, MULTIPATH, Route, idle_links
+from polypath.plan.routes import FIRST_PAIR, MULTIPATH, Route, idle_links
+from polypath.units import SECOND
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from polypath.results.overview.network import HEIGHT, WIDTH, Arrangement, Network, Note
-from polypath.results.places import distances
+from polypath.plan.overview.network import HEIGHT, WIDTH, Arrangement, Network, Note
+from polypath.plan.places import distances
 
 #: Inches from a row to the next, and from switches to their hosts.
 _APART: Final = 1.15

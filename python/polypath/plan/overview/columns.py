@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from polypath.results.overview.network import HEIGHT, WIDTH, Arrangement, Network
-from polypath.results.places import distances
+from polypath.plan.overview.network import HEIGHT, WIDTH, Arrangement, Network
+from polypath.plan.places import distances
 
 #: Inches from a column to the next, and from a node to the next, at most.
 _ACROSS: Final = 1.6

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from polypath.plan.access import SIDES, stack
-from polypath.results.routing import PathOfSubflow, Routing, Undetermined
+from polypath.plan.routing import PathOfSubflow, Routing, Undetermined
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData

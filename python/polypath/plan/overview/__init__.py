@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from polypath.results.overview.chain import chain
-from polypath.results.overview.columns import columns
-from polypath.results.overview.grid import grid
-from polypath.results.overview.network import Arrangement, Network, Note, Pair, Stack, nearest
-from polypath.results.overview.ring import ring
-from polypath.results.overview.rows import rows
-from polypath.results.places import Places, places
+from polypath.plan.overview.chain import chain
+from polypath.plan.overview.columns import columns
+from polypath.plan.overview.grid import grid
+from polypath.plan.overview.network import Arrangement, Network, Note, Pair, Stack, nearest
+from polypath.plan.overview.ring import ring
+from polypath.plan.overview.rows import rows
+from polypath.plan.places import Places, places
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData

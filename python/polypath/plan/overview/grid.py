@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final
 
-from polypath.results.overview.network import HEIGHT, PITCH, WIDTH, Arrangement, Network
+from polypath.plan.overview.network import HEIGHT, PITCH, WIDTH, Arrangement, Network
 
 _NAME: Final = re.compile(r"([A-Za-z_]*)(\d+(?:-\d+)+)")
 #: Between two blocks, in places of a block; inches of a place at most.

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from polypath import labs, run
-from polypath.results import lint, routes
+from polypath.plan import lint, routes
 from polypath.scenario import Scenario
 
 TWO_PATHS = """

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from polypath import _core
-from polypath.results.errors import MetricError
-from polypath.results.metrics import SECOND
-from polypath.shared import encoded
+from polypath.errors import MetricError
+from polypath.plan.shared import encoded
+from polypath.units import SECOND
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData

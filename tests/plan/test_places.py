@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from polypath.results.places import distances, places
+from polypath.plan.places import distances, places
 
 
 def plan(names: str, *links: str, clients: str = "") -> Any:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from polypath import _core, engines, run
-from polypath.results.routing import Routing, Undetermined
+from polypath.plan.routing import Routing, Undetermined
 from polypath.scenario import Plan, Scenario
 
 ROUTINGS = ("shortest-path", "shortest-path", "ecmp", "in-turn", "spread")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import cos, pi, sin
 from typing import Final
 
-from polypath.results.overview.network import PITCH, Arrangement, Network, Stack
+from polypath.plan.overview.network import PITCH, Arrangement, Network, Stack
 
 _RADIUS: Final = 2.4
 _AWAY: Final = 0.22

@@ -80,6 +80,27 @@ def plan() -> str:
     return _page(parts)
 
 
+def tables() -> str:
+    """The page of a Recording's tables."""
+    parts = [
+        "# Tables",
+        "The tables of [a Recording](../recording.md) and their columns. Times are in ns from the start of the run"
+        " (`i64`). Every other column has its unit in its name. Ids are places in the plan's lists. `?` marks a type of"
+        " which a value may be null. An optional table may be missing where it would be empty.",
+    ]
+    for each in json.loads(_core.tables()):
+        rows = [
+            (f"`{column['name']}`", f"`{column['type']}{'?' if column['nullable'] else ''}`", column["about"])
+            for column in each["columns"]
+        ]
+        parts += [
+            f"## `{each['name']}`" + (" (optional)" if each["optional"] else ""),
+            f"One row: {each['about'][0].lower()}{each['about'][1:]}",
+            _table(("column", "type", "meaning"), rows),
+        ]
+    return _page(parts)
+
+
 def algorithms() -> str:
     """The page of what can be chosen by name."""
     parts = [
@@ -162,6 +183,7 @@ def _parameters(measure: Measure) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "scenario.md": scenario,
     "plan.md": plan,
+    "tables.md": tables,
     "algorithms.md": algorithms,
     "instructions.md": instructions,
     "python.md": api.page,

@@ -489,6 +489,10 @@ def parquet_size(path: Path_, most: int) -> tuple[list[int], int]:
 def plan_schema() -> str:
     """The JSON Schema of a plan (draft 2020-12)."""
 
+def tables() -> str:
+    """The tables of a Recording as a JSON list: `name`, `about` (what a row is), `optional`, and `columns`, each with
+    `name`, `type`, `nullable` and `about`."""
+
 def registry(kind: str) -> str:
     """The algorithms of a kind as a JSON list. Raises KeyError for an unknown kind."""
 

@@ -76,6 +76,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fill_with_sockets(module)?;
     module.add_function(wrap_pyfunction!(simulation::check, module)?)?;
     module.add_function(wrap_pyfunction!(plan_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(recording::tables, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(fault, module)?)?;
     module.add_function(wrap_pyfunction!(wifi_rates, module)?)?;

@@ -1,11 +1,48 @@
 //! The recording of a run, passed to Python without copying through the Arrow PyCapsule interface.
 
 use arrow_array::RecordBatch;
+use arrow_schema::DataType;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3_arrow::PyTable;
+use serde_json::json;
 
-/// The tables of docs/recording.md.
+/// What a recording has: each table with its columns, as a JSON list.
+#[pyfunction]
+pub fn tables() -> String {
+    let described = polypath_lab::Recording::described();
+    let tables = described.iter().map(|table| {
+        let columns = table.columns.iter().map(|column| {
+            json!({
+                "name": column.name,
+                "type": type_name(&column.data_type),
+                "nullable": column.nullable,
+                "about": column.about,
+            })
+        });
+        json!({
+            "name": table.name,
+            "about": table.about,
+            "optional": table.optional,
+            "columns": columns.collect::<Vec<_>>(),
+        })
+    });
+    json!(tables.collect::<Vec<_>>()).to_string()
+}
+
+fn type_name(of: &DataType) -> &'static str {
+    match of {
+        DataType::Int64 => "i64",
+        DataType::UInt32 => "u32",
+        DataType::UInt64 => "u64",
+        DataType::Float64 => "f64",
+        DataType::Boolean => "bool",
+        DataType::LargeUtf8 => "str",
+        other => unreachable!("no column has the type {other}"),
+    }
+}
+
+/// The tables that [`tables`] describes.
 #[pyclass(frozen, module = "polypath._core")]
 pub struct Recording {
     tables: Vec<(&'static str, RecordBatch)>,

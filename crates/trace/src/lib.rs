@@ -10,4 +10,4 @@ mod table;
 
 pub use frame::{Envelope, FrameBuilder, Mac};
 pub use recording::*;
-pub use table::Text;
+pub use table::{Column, Described, Text};

@@ -5,6 +5,30 @@ use std::borrow::Cow;
 /// A string in a row. Both `"client".into()` and `name.clone().into()` make one.
 pub type Text = Cow<'static, str>;
 
+/// A table of a recording, for those who read it.
+#[derive(Clone, Debug)]
+pub struct Described {
+    pub name: &'static str,
+    /// What one row is.
+    pub about: &'static str,
+    /// It is not there unless it has rows.
+    pub optional: bool,
+    pub columns: Vec<Column>,
+}
+
+/// What the text of a column says that is null in recordings of some engines, and never in the simulator's.
+pub(crate) const UNKNOWN: &str = "Null if the engine or the capture does not know it.";
+
+#[derive(Clone, Debug)]
+pub struct Column {
+    pub name: String,
+    pub data_type: arrow_schema::DataType,
+    /// In some engine's recording.
+    pub nullable: bool,
+    /// Empty where the name says it all.
+    pub about: &'static str,
+}
+
 /// Declares the tables of a recording: of each the row's type, the table's type and the columns in
 /// their order; and the recording that holds one of each. Those marked `[optional]` are not there unless they have rows.
 macro_rules! tables {
@@ -12,18 +36,18 @@ macro_rules! tables {
         $(#[$recording_doc:meta])*
         $recording:ident {
             $(
-                $(#[$row_doc:meta])*
+                $(#[doc = $row_doc:literal])+
                 $name:ident: $table:ident of $row:ident $([$optional:ident])? {
-                    $( $(#[$field_doc:meta])* $field:ident: $type:ty, )+
+                    $( $(#[doc = $field_doc:literal])* $field:ident: $type:ty, )+
                 }
             )+
         }
     ) => {
         $(
-            $(#[$row_doc])*
+            $(#[doc = $row_doc])+
             #[derive(Clone, Debug, PartialEq)]
             pub struct $row {
-                $( $(#[$field_doc])* pub $field: $type, )+
+                $( $(#[doc = $field_doc])* pub $field: $type, )+
             }
 
             #[doc = concat!("The table `", stringify!($name), "`, a column for each field of [`", stringify!($row), "`].")]
@@ -134,6 +158,26 @@ macro_rules! tables {
             /// Name and schema of every table.
             pub fn schemas() -> Vec<(&'static str, arrow_schema::Schema)> {
                 vec![ $( (stringify!($name), $table::schema()), )+ ]
+            }
+
+            /// What every table and its columns hold, in words.
+            pub fn described() -> Vec<$crate::Described> {
+                vec![ $( $crate::Described {
+                    name: stringify!($name),
+                    about: concat!($($row_doc),+).trim(),
+                    optional: !concat!($(stringify!($optional))?).is_empty(),
+                    columns: $table::schema()
+                        .fields()
+                        .iter()
+                        .zip([ $( concat!($($field_doc),*).trim() ),+ ])
+                        .map(|(field, about)| $crate::Column {
+                            name: field.name().clone(),
+                            data_type: field.data_type().clone(),
+                            nullable: field.is_nullable() || about.contains($crate::table::UNKNOWN),
+                            about,
+                        })
+                        .collect(),
+                }, )+ ]
             }
 
             /// Bytes of memory that all rows take, here or in Python.

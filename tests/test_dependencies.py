@@ -29,9 +29,9 @@ PYTHON = {
     "formats": {"_core", "errors", "plan", "registry", "results", "scenario", "units"},
     "labs": {"measures", "plan", "results", "scenario", "statistics", "units"},
     # what a run's folder says of it is imported when it is written, what a notebook shows when one asks
-    "results": {"_core", "errors", "measures", "notebook", "plan", "recorded", "units"},
+    "results": {"_core", "errors", "measures", "notebook", "plan", "recorded", "registry", "units"},
     "measures": {"results"},
-    "statistics": {"measures", "plan", "results"},
+    "statistics": {"measures", "plan", "registry", "results"},
     "stacks": {"errors"},
     "interop": {"engines", "results", "scenario", "stacks"},
     "capture": {"_core", "errors", "results"},
@@ -70,7 +70,7 @@ PYTHON = {
         "statistics",
         "units",
     },
-    "what_if": {"measures", "plan", "results", "scenario", "statistics", "sweeps"},
+    "what_if": {"measures", "plan", "registry", "results", "scenario", "statistics", "sweeps"},
     "notebook": {"_core", "measures", "plots", "report", "results", "scenario", "statistics", "sweeps"},
     "bundles": {
         "_core",

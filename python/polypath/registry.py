@@ -118,6 +118,17 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Traffic:
+    """What an application sends, as results need to know it."""
+
+    direction: Literal["one-way", "fetched", "both-ways"] = "both-ways"
+    """From the client, or back with `reverse`; from the server, for what the client asks; or both."""
+    delays: Literal["none", "requests", "messages", "parts", "echoes"] = "none"
+    """What the rows of table `requests` are: none, requests and their answers, messages until they arrive, requests for
+    parts of what has figures of its own (a video, a page), or echo requests."""
+
+
+@dataclass(frozen=True)
 class Entry:
     """An algorithm."""
 
@@ -135,6 +146,8 @@ class Entry:
     """What an application runs over; the first unless a scenario says otherwise."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What a profile sets, as a Plan has it."""
+    traffic: Traffic = Traffic()
+    """Of an application."""
 
     @property
     def algorithms(self) -> Mapping[str, str]:
@@ -249,8 +262,15 @@ def entries(kind: Kind) -> dict[str, Entry]:
             item.get("not_on_noq"),
             tuple(item.get("transports", ())),
             item.get("settings", {}),
+            Traffic(**item.get("traffic", {})),
         )
     return found
+
+
+def traffic(application: str) -> Traffic:
+    """What an application of that kind sends; of one that a capture holds nothing is known."""
+    entry = entries("application").get(application)
+    return Traffic() if entry is None else entry.traffic
 
 
 def find(kind: Kind, name: str) -> Entry:

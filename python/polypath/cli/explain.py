@@ -19,6 +19,7 @@ from polypath.cli.console import err, out, table, warn
 from polypath.cli.errors import DONE, INTERRUPTED, InputError
 from polypath.cli.options import KeyLogs, Runs, Seed, Settings, key_logs
 from polypath.engines import Options
+from polypath.registry import traffic
 from polypath.remedies import Trial
 from polypath.results import Recording, account, incidents, layout, metrics, reasons
 from polypath.results.account import Account
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
 #: Connections without an account that are named.
 _NAMED: Final = 6
-#: Applications that ask and are answered, one request after the other.
-_ASKING: Final = ("request-response", "fetch", "ping-pong")
 _CAPTURES: Final = frozenset((".pcap", ".pcapng", ".cap"))
 #: Charges below this part of what the links could carry have no row.
 _LEAST: Final = 0.001
@@ -153,7 +152,7 @@ def _options(folder: Path, plan: Plan) -> Options:
 
 
 def _asks(application: Application) -> bool:
-    return application["work"]["kind"] in _ASKING and application["transport"] in ("tcp", "mptcp")
+    return traffic(application["work"]["kind"]).delays == "requests" and application["transport"] in ("tcp", "mptcp")
 
 
 def _of_twin(file: Path, options: Callable[[Plan], Options], keys: Sequence[Path]) -> Recording:

@@ -17,6 +17,7 @@ import polars as pl
 from polypath import units
 from polypath._core import Figures
 from polypath.plan.shared import encoded
+from polypath.registry import traffic
 from polypath.results.errors import MetricError as MetricError  # for those who use it from here
 from polypath.results.groups import Groups
 from polypath.results.recording import Recording
@@ -278,7 +279,9 @@ def delays(recording: Recording, of: Connection) -> list[int | None]:
 def sends_messages(recording: Recording, of: Connection) -> bool:
     """Whether its requests are messages, which have no answer but an arrival."""
     applications = recording.plan.get("applications", [])
-    return of.application < len(applications) and applications[of.application]["work"]["kind"] == "messages"
+    if of.application >= len(applications):
+        return False
+    return traffic(applications[of.application]["work"]["kind"]).delays == "messages"
 
 
 def refused(recording: Recording, of: Connection) -> int:

@@ -6,10 +6,11 @@ Rates are those of the links at the start, headers included; times are propagati
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from polypath.plan.access import setting
 from polypath.plan.routing import PathOfSubflow
+from polypath.registry import traffic
 
 if TYPE_CHECKING:
     from polypath.plan.data import PlanData
@@ -73,12 +74,8 @@ def capped_rate_bps(rates_bps: Sequence[float], cap: float) -> float:
     return slowest[0] / cap
 
 
-#: Applications of which a client asks for what the server has.
-_FETCHING: Final = frozenset({"fetch", "page", "video"})
-
-
 def is_reverse(application: Application) -> bool:
     """Whether most bytes go from server to client."""
     work = application["work"]
     answers = work["kind"] == "request-response" and work.get("response_bytes", 0) > work.get("request_bytes", 0)
-    return work["kind"] in _FETCHING or bool(setting(work, "reverse")) or answers
+    return traffic(work["kind"]).direction == "fetched" or bool(setting(work, "reverse")) or answers

@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from typing import Final, Literal
 
 from polypath.measures import REGISTRY
+from polypath.registry import traffic
 from polypath.results import metrics
 from polypath.results.recording import Recording
 
@@ -120,7 +121,8 @@ def _figures(runs: Sequence[Recording], name: str, unanswered: bool) -> list[_Fi
         return _measured(of, "delay_mean")
     if work["kind"] == "video":
         return _measured(of, "video_rate", "video_stalled")
-    to_the_end = work["kind"] in {"bulk", "stream"} and work.get("size_bytes") is None
+    sent = traffic(work["kind"])
+    to_the_end = sent.direction == "one-way" and sent.delays == "none" and work.get("size_bytes") is None
     if work.get("duration_ns") is None and not to_the_end:
         return _measured(of, "completion")
     return _measured(of, "goodput")

@@ -32,6 +32,7 @@ import polars as pl
 from polypath.measures import MEASURES, Measure
 from polypath.measures.measure import Of
 from polypath.plan.routing import Routing, address_of
+from polypath.registry import traffic
 from polypath.results import paths
 from polypath.results.axes import Axis
 
@@ -54,9 +55,9 @@ def telling(application: Application) -> list[str]:
     work = application["work"]
     if seen := _SEEN.get(work["kind"]):
         return list(seen)
-    if work["kind"] in ("request-response", "fetch", "ping-pong", "messages", "ping"):
+    if (delays := traffic(work["kind"]).delays) != "none":
         once = work["kind"] == "fetch" and work["count"] == 1
-        counted = work.get("count") is not None and work["kind"] != "ping"
+        counted = work.get("count") is not None and delays != "echoes"
         return [*(["completion_s"] if counted else []), *([] if once else _DELAYS)]
     return ["completion_s"] if work.get("size_bytes") is not None else ["goodput_mbps"]
 
@@ -116,10 +117,6 @@ COLUMNS: Final[Mapping[str, Any]] = {
     "rtt_s": pl.Float64,
     "rule_of_thumb_bytes": pl.Float64,
 }
-
-
-#: The applications that send requests.
-_ASKING = frozenset({"request-response", "fetch", "video", "page", "ping-pong", "messages", "ping"})
 
 
 def rows(summary: Mapping[str, Any], plan: PlanData) -> list[dict[str, Any]]:
@@ -214,7 +211,7 @@ def _by_the_plan(
 def _row(connection: Mapping[str, Any], application: Application) -> dict[str, Any]:
     subflows = connection["subflows"]
     kind = application["work"]["kind"]
-    requests, asks = connection["requests"], kind in _ASKING
+    requests, asks = connection["requests"], traffic(kind).delays != "none"
     counted = requests["count"] if asks else None
     figures = _kept(connection, {"requests": requests["count"]}, "connection", "requests", "video", "page")
     return {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from polypath.measures import MEASURES
 from polypath.plan.access import setting
+from polypath.registry import traffic
 from polypath.results.metrics import FEWEST
 from polypath.scenario import Plan, Scenario, ScenarioError
 from polypath.statistics import points
@@ -75,7 +76,7 @@ class Ranking:
 def usual_goal(scenario: Scenario, of: Subject) -> str:
     """What an application is usually asked for."""
     work = _work(scenario, of)
-    if work["kind"] in ("request-response", "fetch", "ping-pong", "messages"):
+    if traffic(work["kind"]).delays in ("requests", "messages"):
         return "delay-p95" if _supports_p95(work) else "delay-median"
     return "completion" if setting(work, "size_bytes") is not None else "goodput"
 

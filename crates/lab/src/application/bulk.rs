@@ -4,7 +4,7 @@
 use polypath_settings::model;
 use polypath_transport::Nanos;
 
-use super::kind::{Beginning, Begun, CONNECTIONS, Entry, Kind};
+use super::kind::{Beginning, Begun, CONNECTIONS, Delays, Direction, Entry, Kind, Traffic};
 use super::session::{Io, Session, Side};
 
 model! {
@@ -33,6 +33,7 @@ model! {
 pub(super) const ENTRY: Entry = Entry {
     model: MODEL,
     transports: CONNECTIONS,
+    traffic: Traffic::of(Direction::OneWay, Delays::None),
 };
 
 impl Kind for BulkConfig {

@@ -4,7 +4,7 @@ use polypath_settings::model;
 use polypath_transport::Nanos;
 
 use super::datagrams::{Datagrams, Pattern, gap};
-use super::kind::{Beginning, Begun, Entry, Kind};
+use super::kind::{Beginning, Begun, Delays, Direction, Entry, Kind, Traffic};
 use crate::plan::Transport;
 
 model! {
@@ -25,6 +25,7 @@ model! {
 pub(super) const ENTRY: Entry = Entry {
     model: MODEL,
     transports: &[Transport::Udp],
+    traffic: Traffic::of(Direction::OneWay, Delays::None),
 };
 
 impl Kind for CbrConfig {

@@ -4,7 +4,9 @@ use polypath_settings::model;
 
 use super::hq::{Hq, Streams};
 use super::http::{REQUEST_HEAD, response_head};
-use super::kind::{Beginning, Begun, CONNECTIONS, Entry, Kind, MOST_REQUESTS};
+use super::kind::{
+    Beginning, Begun, CONNECTIONS, Delays, Direction, Entry, Kind, MOST_REQUESTS, Traffic,
+};
 use super::session::{Io, Request, Session, Side};
 use super::tls::{Layer, Tls};
 
@@ -39,6 +41,7 @@ fn one() -> u64 {
 pub(super) const ENTRY: Entry = Entry {
     model: MODEL,
     transports: CONNECTIONS,
+    traffic: Traffic::of(Direction::Fetched, Delays::Requests),
 };
 
 impl Kind for FetchConfig {

@@ -16,6 +16,47 @@ pub(crate) struct Entry {
     pub model: Model,
     /// What it runs over; the first unless a scenario says otherwise.
     pub transports: &'static [Transport],
+    /// What results need to know of it.
+    pub traffic: Traffic,
+}
+
+/// What an application sends, for those who read a recording.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Traffic {
+    pub direction: Direction,
+    /// What a row of the table `requests` is.
+    pub delays: Delays,
+}
+
+impl Traffic {
+    pub const fn of(direction: Direction, delays: Delays) -> Self {
+        Self { direction, delays }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Direction {
+    /// From the client to the server, or back with `reverse`.
+    OneWay,
+    /// From the server, for what the client asks.
+    Fetched,
+    BothWays,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Delays {
+    /// It has none.
+    None,
+    /// A request, from its first byte to the last byte of its answer.
+    Requests,
+    /// A message, until it arrives.
+    Messages,
+    /// A request for a part of what has a figure of its own: a video, a page.
+    Parts,
+    /// An echo request.
+    Echoes,
 }
 
 /// The transports that have a byte stream.

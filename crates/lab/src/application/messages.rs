@@ -4,7 +4,7 @@
 use polypath_settings::{choice, model};
 use polypath_transport::{Nanos, SECOND};
 
-use super::kind::{Beginning, Begun, Entry, Kind};
+use super::kind::{Beginning, Begun, Delays, Direction, Entry, Kind, Traffic};
 use super::session::{Io, Request, Session, Side};
 use crate::plan::Transport;
 
@@ -45,6 +45,7 @@ choice! {
 pub(super) const ENTRY: Entry = Entry {
     model: MODEL,
     transports: &[Transport::Mpquic, Transport::Quic],
+    traffic: Traffic::of(Direction::OneWay, Delays::Messages),
 };
 
 impl Kind for MessagesConfig {

@@ -8,7 +8,7 @@ use polypath_settings::Model;
 use polypath_transport::Nanos;
 
 use super::http::{request_head, response_head};
-use super::kind::{Beginning, Begun, CONNECTIONS, Entry, Kind};
+use super::kind::{Beginning, Begun, CONNECTIONS, Delays, Direction, Entry, Kind, Traffic};
 use super::load::{Load, Loaded, Pages};
 use super::session::{Io, Request, Session, Side};
 use crate::plan::Page;
@@ -23,6 +23,7 @@ pub(super) const ENTRY: Entry = Entry {
         groups: &[],
     },
     transports: CONNECTIONS,
+    traffic: Traffic::of(Direction::Fetched, Delays::Parts),
 };
 
 impl Kind for Page {

@@ -4,7 +4,7 @@ use polypath_settings::model;
 use polypath_transport::{MILLISECOND, Nanos};
 
 use super::datagrams::{Datagrams, Pattern};
-use super::kind::{Beginning, Begun, Entry, Kind, MOST_REQUESTS};
+use super::kind::{Beginning, Begun, Delays, Direction, Entry, Kind, MOST_REQUESTS, Traffic};
 use crate::plan::Transport;
 
 model! {
@@ -27,6 +27,7 @@ model! {
 pub(super) const ENTRY: Entry = Entry {
     model: MODEL,
     transports: &[Transport::Icmp],
+    traffic: Traffic::of(Direction::BothWays, Delays::Echoes),
 };
 
 impl Kind for PingConfig {

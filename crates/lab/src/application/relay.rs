@@ -4,7 +4,7 @@ use polypath_settings::Model;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Beginning, Begun, Entry, Kind};
+use super::kind::{Beginning, Begun, Delays, Direction, Entry, Kind, Traffic};
 use super::session::{Io, Session};
 use crate::plan::Transport;
 
@@ -18,6 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
         groups: &[],
     },
     transports: &[Transport::Mptcp, Transport::Tcp],
+    traffic: Traffic::of(Direction::BothWays, Delays::None),
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

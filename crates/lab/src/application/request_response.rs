@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use polypath_settings::model;
 use polypath_transport::Nanos;
 
-use super::kind::{Beginning, Begun, CONNECTIONS, Entry, Kind, MOST_REQUESTS};
+use super::kind::{
+    Beginning, Begun, CONNECTIONS, Delays, Direction, Entry, Kind, MOST_REQUESTS, Traffic,
+};
 use super::session::{Io, Request, Session, Side};
 
 model! {
@@ -31,6 +33,7 @@ model! {
 pub(super) const ENTRY: Entry = Entry {
     model: MODEL,
     transports: CONNECTIONS,
+    traffic: Traffic::of(Direction::BothWays, Delays::Requests),
 };
 
 impl Kind for RequestResponseConfig {

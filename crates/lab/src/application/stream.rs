@@ -3,7 +3,7 @@
 use polypath_settings::model;
 use polypath_transport::{Nanos, SECOND};
 
-use super::kind::{Beginning, Begun, CONNECTIONS, Entry, Kind};
+use super::kind::{Beginning, Begun, CONNECTIONS, Delays, Direction, Entry, Kind, Traffic};
 use super::session::{Io, Session, Side};
 
 const KIB: u64 = 1024;
@@ -29,6 +29,7 @@ model! {
 pub(super) const ENTRY: Entry = Entry {
     model: MODEL,
     transports: CONNECTIONS,
+    traffic: Traffic::of(Direction::OneWay, Delays::None),
 };
 
 impl Kind for StreamConfig {

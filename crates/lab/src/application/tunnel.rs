@@ -9,7 +9,7 @@ use polypath_wire::quic::varint_len;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Beginning, Begun, Entry, Kind};
+use super::kind::{Beginning, Begun, Delays, Direction, Entry, Kind, Traffic};
 use super::session::{Io, Session, Side};
 use crate::plan::Transport;
 
@@ -78,6 +78,7 @@ choice! {
 pub(super) const ENTRY: Entry = Entry {
     model: MODEL,
     transports: &[Transport::Mpquic, Transport::Quic, Transport::Udp],
+    traffic: Traffic::of(Direction::BothWays, Delays::None),
 };
 
 impl Kind for TunnelConfig {

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use polypath_settings::Model;
 
 use super::http::{request_head, response_head};
-use super::kind::{Beginning, Begun, CONNECTIONS, Entry, Kind};
+use super::kind::{Beginning, Begun, CONNECTIONS, Delays, Direction, Entry, Kind, Traffic};
 use super::session::{Io, Request, Session, Side};
 use crate::plan::Video;
 pub(crate) use chunk::Chunk;
@@ -26,6 +26,7 @@ pub(super) const ENTRY: Entry = Entry {
         groups: &[],
     },
     transports: CONNECTIONS,
+    traffic: Traffic::of(Direction::Fetched, Delays::Parts),
 };
 
 impl Kind for Video {

@@ -76,7 +76,7 @@ impl Connection {
         self.note_deadline(subflow);
         self.follow_loss(reason);
         if self.send.outstanding() {
-            self.push();
+            self.push_left();
         }
     }
 

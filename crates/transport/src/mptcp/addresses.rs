@@ -260,15 +260,15 @@ impl Connection {
             let own = &self.subflows[*subflow];
             // Of a SYN the MSS is computed as it is repeated.
             let unconfirmed = own.join.as_ref().is_some_and(|join| join.unconfirmed);
-            let carries_none =
-                unconfirmed && (segment.seq_len() == 0 || own.socket.recovery.timeouts() == 0);
+            let carries_none = unconfirmed
+                && (segment.seq_len() == 0 || own.socket.transfer.recovery.timeouts() == 0);
             if segment.flags.contains(Flags::RST) || carries_none {
                 continue;
             }
             if segment.seq_len() > 0 {
                 // A repetition finds no way out of an interface that is down before its MSS is computed (`__tcp_retransmit_skb`).
-                let repeated =
-                    *purpose == Purpose::Retransmission || own.socket.recovery.timeouts() > 0;
+                let repeated = *purpose == Purpose::Retransmission
+                    || own.socket.transfer.recovery.timeouts() > 0;
                 // A tail loss probe asks for its MSS before all else (`tcp_send_loss_probe`).
                 let repeated = repeated && !probes_tail(&own.socket);
                 if repeated && self.policy.addresses().is_down(own.tuple.local.ip()) {

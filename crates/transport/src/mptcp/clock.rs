@@ -13,7 +13,7 @@ impl Connection {
             let socket = &self.subflows[subflow].socket;
             if socket
                 .next_deadline()
-                .min(socket.controller.pacing_deadline())
+                .min(socket.transfer.controller.pacing_deadline())
                 > now
             {
                 continue;
@@ -125,7 +125,9 @@ impl Connection {
         if !self.paced {
             return NEVER;
         }
-        let sockets = self.sockets().map(|it| it.controller.pacing_deadline());
+        let sockets = self
+            .sockets()
+            .map(|it| it.transfer.controller.pacing_deadline());
         sockets.min().unwrap_or(NEVER)
     }
 }

@@ -178,7 +178,7 @@ impl Connection {
         let isn = host.isn;
         let mut connection = Self::new(host, tuple, false, now)?;
         if let Some(isn) = isn {
-            connection.subflows[0].socket.flight.begin_at(isn);
+            connection.subflows[0].socket.transfer.flight.begin_at(isn);
         }
         connection.shared.counters.increment(Mib::TcpPassiveOpens);
         let offered = syn.mptcp().iter().find_map(|option| match option {
@@ -238,7 +238,7 @@ impl Connection {
         if let Some(announced) = config.limits.announced_mss {
             socket.mss.announce(announced);
         }
-        self.paced |= socket.controller.paces();
+        self.paced |= socket.transfer.controller.paces();
         self.tends_queues |= self.paced;
         self.paths.push(Path {
             buffer: config.send_buffer.default,

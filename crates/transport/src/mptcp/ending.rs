@@ -167,7 +167,10 @@ impl Connection {
                     State::Closed if self.subflows[subflow].closed_at.is_none() => {
                         self.close_subflow(subflow);
                     }
-                    State::FinWait2 => self.subflows[subflow].socket.limit_fin_wait(&self.shared),
+                    State::FinWait2 => self.subflows[subflow]
+                        .socket
+                        .transfer
+                        .limit_fin_wait(&self.shared),
                     _ => {}
                 }
             }

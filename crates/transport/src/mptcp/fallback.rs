@@ -37,7 +37,7 @@ impl Connection {
         if self.subflows[subflow].join.is_some() || socket.state() != State::SynSent {
             return;
         }
-        let due = socket.recovery.timeouts() == self.shared.config.capable_repetitions();
+        let due = socket.transfer.recovery.timeouts() == self.shared.config.capable_repetitions();
         self.session.withheld = due && self.session.multipath.is_some();
         if self.session.withheld {
             self.shared
@@ -67,7 +67,10 @@ impl Connection {
             .as_ref()
             .is_some_and(|multipath| multipath.confirmed);
         let single = self.subflows.len() == 1;
-        let of_data = self.subflows[subflow].socket.acknowledges_data(segment);
+        let of_data = self.subflows[subflow]
+            .socket
+            .transfer
+            .acknowledges_data(segment);
         // On an only subflow it shows by more being acknowledged than any data ACK did, or by a FIN.
         let beyond =
             self.paths[subflow].acked > self.send.una() || segment.flags.contains(Flags::FIN);

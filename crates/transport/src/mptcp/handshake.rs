@@ -268,7 +268,10 @@ impl Connection {
         self.paths[subflow].backup |= backup;
         if self.with(subflow, |socket, cx| socket.on_syn_ack(cx, segment, field)) {
             self.with(subflow, |socket, cx| socket.send_third_ack(cx));
-            self.subflows[subflow].socket.await_answer(&self.shared, 0);
+            self.subflows[subflow]
+                .socket
+                .transfer
+                .await_answer(&self.shared, 0);
         }
     }
 
@@ -285,6 +288,7 @@ impl Connection {
         self.with(subflow, |socket, cx| socket.send_third_ack(cx));
         self.subflows[subflow]
             .socket
+            .transfer
             .await_answer(&self.shared, attempts);
     }
 
@@ -294,7 +298,10 @@ impl Connection {
             && join.unconfirmed
         {
             join.unconfirmed = false;
-            self.subflows[subflow].socket.answered(&self.shared);
+            self.subflows[subflow]
+                .socket
+                .transfer
+                .answered(&self.shared);
             self.join_established(subflow);
         }
     }

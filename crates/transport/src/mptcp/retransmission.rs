@@ -52,7 +52,11 @@ impl Connection {
             let own = &self.subflows[subflow];
             let asked = joining || self.active(subflow);
             let counts = asked && own.closed_at.is_none() && own.silence.periods == 0;
-            let at = own.socket.transmission_timer().filter(|_| counts)?;
+            let at = own
+                .socket
+                .transfer
+                .transmission_timer()
+                .filter(|_| counts)?;
             Some(at.saturating_sub(self.shared.now))
         });
         match timers.max() {
@@ -88,7 +92,7 @@ impl Connection {
     /// The subflow that repeats data: nothing in flight, and a backup only if nothing moves anywhere (`mptcp_subflow_get_retrans`).
     fn idle_subflow(&self) -> Option<usize> {
         let idle = |subflow: &usize| {
-            self.subflows[*subflow].socket.flight.is_empty()
+            self.subflows[*subflow].socket.transfer.flight.is_empty()
                 && self.subflows[*subflow].socket.queue.is_empty()
         };
         let active = || (0..self.subflows.len()).filter(|&subflow| self.active(subflow));
@@ -109,12 +113,12 @@ impl Connection {
     fn count_silences(&mut self) {
         for subflow in 0..self.subflows.len() {
             if !self.active(subflow)
-                || (self.subflows[subflow].socket.flight.is_empty()
+                || (self.subflows[subflow].socket.transfer.flight.is_empty()
                     && self.subflows[subflow].socket.queue.is_empty())
             {
                 continue;
             }
-            let heard_at = self.subflows[subflow].socket.silence.heard_in();
+            let heard_at = self.subflows[subflow].socket.transfer.silence.heard_in();
             let silence = &mut self.subflows[subflow].silence;
             if silence.periods == 0 {
                 *silence = Silence {
@@ -163,7 +167,7 @@ impl Connection {
         }
         for subflow in 0..self.subflows.len() {
             if self.paths[subflow].potentially_failed
-                && self.subflows[subflow].socket.silence.heard_in()
+                && self.subflows[subflow].socket.transfer.silence.heard_in()
                     != self.subflows[subflow].silence.heard_at
             {
                 self.revive(subflow);

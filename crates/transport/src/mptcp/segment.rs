@@ -76,7 +76,8 @@ impl Connection {
             self.on_synchronised(subflow, segment, arrival);
         }
         let socket = &self.subflows[subflow].socket;
-        if (socket.repairs() || socket.recovery.wants_new_first()) && socket.state().synchronised()
+        if (socket.transfer.repairs() || socket.transfer.recovery.wants_new_first())
+            && socket.state().synchronised()
         {
             self.send_lost(subflow);
         }
@@ -103,7 +104,7 @@ impl Connection {
         if self.subflows[subflow].socket.state() == State::Closed {
             return;
         }
-        if !self.subflows[subflow].socket.flight.awaits(seq) {
+        if !self.subflows[subflow].socket.transfer.flight.awaits(seq) {
             self.shared.counters.increment(Mib::TcpExtOutOfWindowIcmps);
             return;
         }
@@ -142,8 +143,8 @@ impl Connection {
         let mut left = std::mem::take(&mut self.shared.once.outrun);
         for (index, other) in self.subflows.iter_mut().enumerate() {
             if index != subflow {
-                let part = left.min(other.socket.totals.reinjected);
-                other.socket.totals.reinjected -= part;
+                let part = left.min(other.socket.transfer.totals.reinjected);
+                other.socket.transfer.totals.reinjected -= part;
                 left -= part;
             }
         }
@@ -167,10 +168,15 @@ impl Connection {
 
     /// Sends again what is lost, after new data where F-RTO wants that and there is some.
     fn send_lost(&mut self, subflow: usize) {
-        if self.subflows[subflow].socket.recovery.wants_new_first() {
+        if self.subflows[subflow]
+            .socket
+            .transfer
+            .recovery
+            .wants_new_first()
+        {
             self.push();
             let socket = &mut self.subflows[subflow].socket;
-            if socket.recovery.sent_new(&socket.flight) {
+            if socket.transfer.recovery.sent_new(&socket.transfer.flight) {
                 return;
             }
         }

@@ -18,20 +18,13 @@ impl Socket {
 
     /// Something small could not leave: sees to it that it will, if nothing else is under way that would.
     pub(crate) fn hold(&mut self, shared: &Shared) {
-        if self.flight.is_empty() && self.timers.pending() == Pending::None && self.corked(shared) {
-            let wait = self.retransmission_timeout(shared).max(SHORTEST);
-            self.timers.set(Pending::Probe, shared.now + wait);
+        if self.transfer.flight.is_empty()
+            && self.transfer.timers.pending() == Pending::None
+            && self.corked(shared)
+        {
+            let wait = self.transfer.retransmission_timeout(shared).max(SHORTEST);
+            self.transfer.timers.set(Pending::Probe, shared.now + wait);
         }
-    }
-
-    /// What waits here leaves when its timer says so.
-    pub(crate) fn tries_again(&self) -> bool {
-        self.timers.pending() == Pending::Probe
-    }
-
-    /// Whether the retransmission timer neither runs nor has passed its turn to another of the kind.
-    pub(super) fn awaits_no_answer(&self) -> bool {
-        matches!(self.timers.pending(), Pending::None | Pending::Probe)
     }
 }
 
@@ -40,7 +33,7 @@ impl Socket {
 #[cold]
 pub(super) fn hold_again(socket: &mut Socket, shared: &Shared) {
     if socket.corked(shared) {
-        socket.timers.stop_retransmission();
+        socket.transfer.timers.stop_retransmission();
         socket.hold(shared);
     }
 }

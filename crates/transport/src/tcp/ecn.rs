@@ -24,8 +24,6 @@ const THINNED: u32 = 4;
 
 #[derive(Debug, Default)]
 pub(super) struct Ecn {
-    /// The next new data tells of a reduction (CWR).
-    pub cwr_due: bool,
     /// Segments tell of marks, by ECE or by the ACE field.
     pub tells: bool,
     /// Where accurate feedback is asked for, or was agreed to.
@@ -77,11 +75,10 @@ impl Ecn {
     }
 
     /// New data may tell of a reduction (RFC 3168 section 6.1.2); accurate feedback has another use for the bit (`tcp_ecn_queue_cwr`).
-    pub fn tell_of_reduction(&mut self, flags: &mut Flags) {
+    pub fn tell_of_reduction(&self, flags: &mut Flags) {
         if !self.is_accurate() {
             *flags |= Flags::CWR;
         }
-        self.cwr_due = false;
     }
 }
 
@@ -199,7 +196,7 @@ pub(super) fn settle(socket: &mut Socket) {
     if needs && !socket.negotiated.ecn {
         socket.negotiated.echoes_each = false;
         socket.negotiated.low_latency = false;
-        socket.controller.fall_back();
+        socket.transfer.controller.fall_back();
     }
 }
 

@@ -312,6 +312,12 @@ impl Flight {
         self.segments.push_back(Sent::syn(now));
     }
 
+    /// Whether the SYN was acknowledged.
+    #[inline(always)]
+    pub fn is_established(&self) -> bool {
+        self.una > 0
+    }
+
     /// The SYN is acknowledged. Returns it unless it was sent again.
     pub fn establish(&mut self) -> Option<Sent> {
         let syn = self.segments.pop_front().filter(|syn| !syn.retransmitted());

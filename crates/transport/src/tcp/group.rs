@@ -77,14 +77,17 @@ impl Socket {
         let rest = (head.len % u64::from(cx.path.mss.max(1))) as u32;
         let front = Front {
             bytes: head.len,
-            window: self.window.end().saturating_sub(self.flight.next()),
-            offered: self.window.end().saturating_sub(self.flight.una()),
+            window: self
+                .window
+                .end()
+                .saturating_sub(self.transfer.flight.next()),
+            offered: self.window.end().saturating_sub(self.transfer.flight.una()),
             followed: !head.last,
             rest_leaves: !head.last || self.nagle_admits(cx.shared, rest, cx.path.mss),
             ends: self.lifetime.closing(),
         };
         let group = if at_once {
-            segments(&self.flight, &cx.path, front)
+            segments(&self.transfer.flight, &cx.path, front)
         } else {
             self.group(&cx.path, cx.shared.now, front)?
         };
@@ -106,7 +109,7 @@ impl Socket {
 
     #[inline(always)]
     pub(super) fn take_group(&mut self, group: Group) {
-        (self.queue).leave(group.bytes, self.flight.next() + group.bytes);
+        (self.queue).leave(group.bytes, self.transfer.flight.next() + group.bytes);
     }
 
     /// Sends a group of what is queued, whatever the rules on small segments say. The window has room. False: nothing is queued that the
@@ -152,24 +155,24 @@ impl Socket {
         {
             return Err(deferred);
         }
-        Ok(segments(&self.flight, path, head))
+        Ok(segments(&self.transfer.flight, path, head))
     }
 
     fn defers(&self, path: &Path, now: Nanos, head: Front, most: u64) -> Option<Deferred> {
         if matches!(path.state, CaState::Recovery | CaState::Loss)
-            || now > self.flight.data_left_at() + RECENT
+            || now > self.transfer.flight.data_left_at() + RECENT
         {
             return None;
         }
         // What fits without the options of Multipath TCP, although every segment has them.
         let mss = u64::from(self.plain_mss().max(1));
-        let admitted = u64::from(path.cwnd.saturating_sub(self.flight.in_flight())) * mss;
+        let admitted = u64::from(path.cwnd.saturating_sub(self.transfer.flight.in_flight())) * mss;
         let limit = admitted.min(head.window);
         let fraction = head.offered.min(u64::from(path.cwnd) * mss) / WINDOW_DIVISOR;
         if limit >= most * mss || (head.followed && limit >= head.bytes) || limit >= fraction {
             return None;
         }
-        let first = self.flight.segments().front()?;
+        let first = self.transfer.flight.segments().front()?;
         let expected = first.sent_at + path.srtt;
         if expected > now + RECENT.min(path.srtt / 2) || (head.ends && limit > head.bytes) {
             return None;
@@ -222,9 +225,9 @@ mod tests {
         );
         for nth in 0..in_flight {
             let age = if nth == 0 { 9_800 } else { 500 };
-            (socket.flight).push(Sent::syn(NOW - age * crate::MICROSECOND));
+            (socket.transfer.flight).push(Sent::syn(NOW - age * crate::MICROSECOND));
         }
-        socket.flight.note_data_left(NOW - MILLISECOND / 2);
+        socket.transfer.flight.note_data_left(NOW - MILLISECOND / 2);
         let path = Path {
             mss: MSS,
             cwnd: 60,
@@ -265,6 +268,7 @@ mod tests {
         };
         assert!(leaves(&|_, path, _| path.state = CaState::Recovery));
         assert!(leaves(&|socket, _, _| socket
+            .transfer
             .flight
             .note_data_left(NOW - 2 * MILLISECOND)));
         assert!(leaves(&|_, path, _| path.srtt = 11 * MILLISECOND));

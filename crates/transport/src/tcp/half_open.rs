@@ -54,12 +54,12 @@ impl Socket {
             }
             if self.receiver.may_answer(cx.shared.now) {
                 self.retransmit(cx, 0);
-                self.arm_retransmission(cx.shared);
+                self.transfer.arm_retransmission(cx.shared);
             }
             return HalfOpen::Waits;
         }
         let reset = flags.contains(Flags::RST);
-        if flags.contains(Flags::ACK) && !reset && segment.ack != self.flight.number(1) {
+        if flags.contains(Flags::ACK) && !reset && segment.ack != self.transfer.flight.number(1) {
             self.refuse(cx, segment);
             return HalfOpen::Waits;
         }
@@ -95,7 +95,7 @@ impl Socket {
     }
 
     fn answer_half_open(&mut self, cx: &mut Context<impl Options>) {
-        let mut segment = self.header(cx.shared.now, self.flight.next());
+        let mut segment = self.header(cx.shared.now, self.transfer.flight.next());
         let shift = self.negotiated.receive_shift;
         segment.window = self.receiver.offer(&mut cx.shared.receive, shift);
         cx.shared.counters.increment(Mib::TcpOutSegs);
@@ -142,19 +142,20 @@ impl Socket {
         segment: &Segment,
     ) -> bool {
         // Almost every segment is the next one, and acknowledges what is in flight.
-        let news = self.flight.beyond_una(segment.ack);
-        let usual = segment.seq == self.receiver.number() && u64::from(news) <= self.flight.span();
+        let news = self.transfer.flight.beyond_una(segment.ack);
+        let usual =
+            segment.seq == self.receiver.number() && u64::from(news) <= self.transfer.flight.span();
         usual || self.fits(cx, segment)
     }
 
     #[inline(never)]
     fn fits(&mut self, cx: &mut Context<impl Options>, segment: &Segment) -> bool {
         let ahead = self.receiver.ahead(segment);
-        let news = self.flight.beyond_una(segment.ack) as i32;
+        let news = self.transfer.flight.beyond_una(segment.ack) as i32;
         let (below, above) = cx.shared.receive.reach(cx.options.maps_data());
         let fits = ahead <= above
             && ahead >= -below
-            && i64::from(news) <= self.flight.span() as i64
+            && i64::from(news) <= self.transfer.flight.span() as i64
             && i64::from(news) >= -(self.window.largest() as i64);
         if !fits {
             self.challenge(cx);
@@ -175,15 +176,17 @@ impl Socket {
         !segment.flags.contains(Flags::RST)
             && self.receiver.next() <= 1
             && segment.seq == self.receiver.initial()
-            && segment.ack == self.flight.number(1)
+            && segment.ack == self.transfer.flight.number(1)
     }
 
     /// A segment acknowledges what this host, which only sent its SYN, never sent: the peer holds an older connection of these addresses
     /// and ports. The reset ends that one, and the SYN follows soon (RFC 9293 section 3.5.1, Linux `tcp_rcv_synsent_state_process`).
     pub(crate) fn on_foreign_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
         self.refuse(cx, segment);
-        if self.flight.syn_repeats() == 0 {
-            self.timers.no_later_than(cx.shared.now + SYN_AFTER_RESET);
+        if self.transfer.flight.syn_repeats() == 0 {
+            self.transfer
+                .timers
+                .no_later_than(cx.shared.now + SYN_AFTER_RESET);
         }
     }
 
@@ -204,7 +207,7 @@ impl Socket {
 
     /// Where a connection's numbers begin that follows this one on the same addresses and ports: beyond those that it used.
     pub(crate) fn successor_isn(&self) -> u32 {
-        let next = self.flight.number(self.flight.next());
+        let next = self.transfer.flight.number(self.transfer.flight.next());
         next.wrapping_add(BEYOND_TIME_WAIT)
     }
 }

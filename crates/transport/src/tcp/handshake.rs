@@ -16,9 +16,9 @@ impl Socket {
         if self.queue.has_buffers() {
             cx.path.buffer = cx.shared.config.send_buffer.default;
         }
-        self.flight.open(cx.shared.now);
+        self.transfer.flight.open(cx.shared.now);
         self.send_syn(cx, false);
-        self.arm_retransmission(cx.shared);
+        self.transfer.arm_retransmission(cx.shared);
         self.publish(&mut cx.path);
     }
 
@@ -32,9 +32,9 @@ impl Socket {
         self.lifetime.accept();
         ecn::on_syn(self, syn.flags, field);
         self.take_syn(cx, syn);
-        self.flight.open(cx.shared.now);
+        self.transfer.flight.open(cx.shared.now);
         self.send_syn(cx, false);
-        self.arm_retransmission(cx.shared);
+        self.transfer.arm_retransmission(cx.shared);
         self.publish(&mut cx.path);
     }
 
@@ -46,7 +46,7 @@ impl Socket {
         if let Some(value) = self.negotiated.timestamp_of(syn) {
             self.receiver.take_first_timestamp(value);
         }
-        self.negotiated.sack &= options.is_some_and(|options| options.sack_permitted);
+        self.transfer.sack &= options.is_some_and(|options| options.sack_permitted);
         match options
             .and_then(|options| options.window_scale)
             .filter(|_| cx.shared.config.window_scaling)
@@ -79,7 +79,7 @@ impl Socket {
     pub(super) fn send_syn(&mut self, cx: &mut Context<impl Options>, again: bool) {
         let answer = self.lifetime.state() == State::SynReceived;
         let mut segment = Segment {
-            seq: self.flight.initial(),
+            seq: self.transfer.flight.initial(),
             flags: Flags::SYN,
             ..Segment::default()
         };
@@ -87,7 +87,11 @@ impl Socket {
             segment.flags |= Flags::ACK;
             segment.ack = wrap(self.receiver.initial(), 1);
         }
-        segment.flags |= ecn::offer(self, answer, again.then_some(self.flight.syn_repeats()));
+        segment.flags |= ecn::offer(
+            self,
+            answer,
+            again.then_some(self.transfer.flight.syn_repeats()),
+        );
         if self.negotiated.timestamps {
             segment.timestamps = Some((timestamp(cx.shared.now), self.receiver.timestamp()));
         }
@@ -104,7 +108,7 @@ impl Socket {
         segment.window = first.min(65_535) as u16;
         let options = segment.rare_mut();
         options.mss = Some(mss);
-        options.sack_permitted = self.negotiated.sack;
+        options.sack_permitted = self.transfer.sack;
         options.window_scale = scale.then_some(shift);
         cx.options.add_to_syn(answer, &mut segment);
         cx.shared.counters.increment(if again {
@@ -122,7 +126,7 @@ impl Socket {
         segment: &Segment,
         field: Codepoint,
     ) -> bool {
-        if self.flight.position(segment.ack, 0) != 1 {
+        if self.transfer.flight.position(segment.ack, 0) != 1 {
             return false;
         }
         ecn::on_syn_ack(self, segment.flags, field);
@@ -141,7 +145,7 @@ impl Socket {
     ) -> bool {
         if !segment.flags.contains(Flags::ACK)
             || segment.flags.contains(Flags::SYN)
-            || self.flight.position(segment.ack, 0) != 1
+            || self.transfer.flight.position(segment.ack, 0) != 1
         {
             return false;
         }
@@ -158,8 +162,10 @@ impl Socket {
         if self.queue.has_buffers() {
             send_memory::first_buffer(&mut cx.path, &cx.shared.config);
         }
-        let syn = self.flight.establish();
-        if syn.is_none() && self.flight.syn_repeats() > cx.shared.config.profile.forgiven_syns() {
+        let syn = self.transfer.flight.establish();
+        if syn.is_none()
+            && self.transfer.flight.syn_repeats() > cx.shared.config.profile.forgiven_syns()
+        {
             // RFC 5681 section 3.1: a lost SYN or SYN/ACK reduces the initial window.
             cx.path.cwnd = 1;
         }
@@ -169,21 +175,24 @@ impl Socket {
         match elapsed.or_else(|| age(now, stamp?.1)) {
             Some(rtt) => {
                 let publish = |margin| cx.path.timeout_margin = margin;
-                (self.rtt).sample_telling(rtt, 1, 1, &cx.shared.config, publish);
-                self.rtt.sample_min(rtt, now);
+                (self.transfer.rtt).sample_telling(rtt, 1, 1, &cx.shared.config, publish);
+                self.transfer.rtt.sample_min(rtt, now);
                 cx.path.latest_rtt = rtt;
             }
-            None => self.rtt.begin_unsampled(),
+            None => self.transfer.rtt.begin_unsampled(),
         }
-        self.recovery.reset();
-        self.timers.stop_retransmission();
-        self.start_keepalive(cx.shared);
+        self.transfer.recovery.reset();
+        self.transfer.timers.stop_retransmission();
+        self.transfer.start_keepalive(cx.shared);
         if self.mss.searches() {
             let options = self.negotiated.fixed_options();
             (self.mss).open_search(&cx.shared.config, cx.shared.now, options);
         }
         ecn::settle(self);
         self.publish(&mut cx.path);
-        self.controller.algorithm().on_established(&mut cx.path);
+        self.transfer
+            .controller
+            .algorithm()
+            .on_established(&mut cx.path);
     }
 }

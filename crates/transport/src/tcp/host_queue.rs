@@ -101,7 +101,7 @@ impl Socket {
     ) -> bool {
         let few = match buffers.or(self.queue.buffers()) {
             Some(buffers) => buffers.at_most_one_left(),
-            None => u64::from(self.flight.packets()) <= send_memory::segments_sent(path),
+            None => u64::from(self.transfer.flight.packets()) <= send_memory::segments_sent(path),
         };
         few || self.host.admits(path, bytes, again)
     }

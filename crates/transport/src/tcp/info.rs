@@ -38,35 +38,35 @@ pub struct Sequence {
 impl Socket {
     pub fn sequence(&self) -> Sequence {
         Sequence {
-            snd_una: self.flight.number(self.flight.una()),
-            snd_nxt: self.flight.number(self.flight.next()),
+            snd_una: self.transfer.flight.number(self.transfer.flight.una()),
+            snd_nxt: self.transfer.flight.number(self.transfer.flight.next()),
             rcv_nxt: self.receiver.number(),
         }
     }
 
     /// Entries of its queues: segments in flight, chunks that wait, segments and ranges that came out of order, and what the peer SACKed.
     pub fn entries(&self) -> usize {
-        self.flight.segments().len()
+        self.transfer.flight.segments().len()
             + self.queue.chunks().len()
             + self.receiver.entries()
-            + self.recovery.sacked_ranges()
+            + self.transfer.recovery.sacked_ranges()
     }
 
     pub fn info(&self, config: &crate::Config) -> Info {
         Info {
-            state: self.recovery.state(),
-            retransmits: self.recovery.timeouts(),
-            probes: self.silence.probes(),
-            backoff: self.recovery.backoff(),
-            unacked: self.flight.packets(),
-            sacked: self.flight.sacked(),
-            lost: self.flight.lost(),
-            retransmitting: self.flight.retransmitting(),
+            state: self.transfer.recovery.state(),
+            retransmits: self.transfer.recovery.timeouts(),
+            probes: self.transfer.silence.probes(),
+            backoff: self.transfer.recovery.backoff(),
+            unacked: self.transfer.flight.packets(),
+            sacked: self.transfer.flight.sacked(),
+            lost: self.transfer.flight.lost(),
+            retransmitting: self.transfer.flight.retransmitting(),
             send_mss: self.plain_mss(),
             receive_mss: self.receiver.window().map_or(0, |it| it.segment),
             announced_mss: self.mss.announced().into(),
-            reordering: self.recovery.reordering_degree() as u32,
-            rto: self.rtt.rto(config),
+            reordering: self.transfer.recovery.reordering_degree() as u32,
+            rto: self.transfer.rtt.rto(config),
             last_received: self.receiver.last_received(),
         }
     }

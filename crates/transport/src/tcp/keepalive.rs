@@ -2,7 +2,7 @@
 
 use super::Socket;
 use super::timer::Idle;
-use crate::tcp::context::{Context, Options, Shared};
+use crate::tcp::context::{Context, Options};
 use crate::{MILLISECOND, Mib, Nanos};
 
 /// How long nothing was heard of the peer.
@@ -51,17 +51,12 @@ impl Silence {
 }
 
 impl Socket {
-    /// Waits for the connection to be idle, where the host asked for it.
-    pub(super) fn start_keepalive(&mut self, shared: &Shared) {
-        if let Some(keepalive) = shared.config.keepalive {
-            self.timers
-                .set_idle(Idle::Keepalive, shared.now + keepalive.time);
-        }
-    }
-
     /// When the peer was last heard of, by data or an acknowledgement.
     fn last_heard(&self) -> Nanos {
-        self.silence.heard_at().max(self.receiver.last_received())
+        self.transfer
+            .silence
+            .heard_at()
+            .max(self.receiver.last_received())
     }
 
     /// The time for a probe has come. False: the peer is given up. What is in flight or waits to be sent has timers of its own.
@@ -70,7 +65,9 @@ impl Socket {
             return true;
         };
         let now = cx.shared.now;
-        let busy = !self.flight.is_empty() || !self.queue.is_empty() || self.tries_again();
+        let busy = !self.transfer.flight.is_empty()
+            || !self.queue.is_empty()
+            || self.transfer.tries_again();
         let idle = now - self.last_heard();
         let next = if busy {
             keepalive.time
@@ -78,7 +75,7 @@ impl Socket {
             keepalive.time - idle
         } else {
             let heard_at = self.last_heard();
-            let unanswered = self.silence.unanswered(heard_at);
+            let unanswered = self.transfer.silence.unanswered(heard_at);
             let given_up = match cx.shared.config.user_timeout_ns {
                 0 => unanswered >= keepalive.probes,
                 timeout => idle >= timeout && unanswered > 0,
@@ -88,11 +85,11 @@ impl Socket {
                 self.send_reset(cx);
                 return false;
             }
-            self.silence.note_probe(now);
+            self.transfer.silence.note_probe(now);
             self.send_probe(cx, Mib::TcpExtTCPKeepAlive);
             keepalive.interval
         };
-        self.timers.set_idle(Idle::Keepalive, now + next);
+        self.transfer.timers.set_idle(Idle::Keepalive, now + next);
         true
     }
 }

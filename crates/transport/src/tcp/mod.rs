@@ -27,6 +27,7 @@ mod recovery;
 mod send_queue;
 mod sender;
 mod timer;
+mod transfer;
 mod unrepaired;
 mod window_usage;
 
@@ -35,19 +36,15 @@ use polypath_wire::tcp::{Flags, Payload, Segment};
 use crate::congestion::CongestionControl;
 use crate::linux::send_memory;
 use crate::path::Path;
-use crate::path::rtt::RttEstimator;
 use crate::settings::Config;
 use crate::tcp::context::{Context, Options, Shared};
-use crate::{Codepoint, MILLISECOND, Mib, NEVER, Nanos, Purpose};
+use crate::{Codepoint, MILLISECOND, Mib, Nanos, Purpose};
 
-use controller::Controller;
 use ecn::Ecn;
-use flight::Flight;
 pub(crate) use group::Front;
 pub(crate) use half_open::HalfOpen;
 use host_queue::HostLink;
 pub use info::{Info, Sequence};
-use keepalive::Silence;
 use lifetime::Lifetime;
 pub use lifetime::State;
 use mss::Mss;
@@ -55,19 +52,16 @@ pub(crate) use mss::most_of_window;
 pub(crate) use mtu_probing::Advice;
 use peer_window::PeerWindow;
 pub(crate) use receiver::{Arrived, Receiver};
-use recovery::Recovery;
 pub(crate) use recovery::probes_tail;
 pub(crate) use send_queue::Reckoning;
 use send_queue::SendQueue;
-use sender::TIME_WAIT;
 pub(crate) use sender::{Chunk, Kind, Push};
 pub(crate) use timer::Fired;
-use timer::{Idle, Timers};
+use transfer::Transfer;
 
 /// What was negotiated in the SYNs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Negotiated {
-    pub sack: bool,
     pub timestamps: bool,
     pub ecn: bool,
     /// The mark of each packet is echoed, and every segment is sent as ECN-capable transport, since this end's controller needs it.
@@ -99,22 +93,15 @@ pub use crate::path::Totals;
 pub struct Socket {
     pub(crate) lifetime: Lifetime,
     pub(crate) negotiated: Negotiated,
-    pub(crate) totals: Totals,
-
     pub(crate) mss: Mss,
 
     pub(crate) queue: SendQueue,
-    pub(crate) flight: Flight,
+    pub(crate) transfer: Transfer,
     window: PeerWindow,
     pub(crate) host: HostLink,
-    pub(crate) silence: Silence,
-    pub(crate) recovery: Recovery,
-    pub(crate) rtt: RttEstimator,
-    pub(crate) controller: Controller,
     ecn: Ecn,
 
     pub(crate) receiver: Receiver,
-    timers: Timers,
 }
 
 /// The clock of the timestamp option: milliseconds (RFC 7323 section 5.4). One is added so that 0 means none.
@@ -185,7 +172,6 @@ impl Socket {
         Self {
             lifetime: Lifetime::new(),
             negotiated: Negotiated {
-                sack: config.sack,
                 timestamps: config.timestamps,
                 ecn: config.ecn || config.accurate_ecn || echoes_each || low_latency,
                 echoes_each,
@@ -193,19 +179,13 @@ impl Socket {
                 send_shift: 0,
                 receive_shift: 0,
             },
-            totals: Totals::default(),
             mss: Mss::new(announced),
             queue: SendQueue::new(upstream, largest, reckoning),
-            flight: Flight::new(iss),
+            transfer: Transfer::new(config, iss, congestion),
             window: PeerWindow::default(),
             host: HostLink::default(),
-            silence: Silence::default(),
-            recovery: Recovery::new(config),
-            rtt: RttEstimator::default(),
-            controller: Controller::new(congestion),
             ecn: Ecn::new(config.accurate_ecn || low_latency),
             receiver: Receiver::new(config),
-            timers: Timers::default(),
         }
     }
 
@@ -239,7 +219,7 @@ impl Socket {
     #[inline(always)]
     fn header(&mut self, now: Nanos, seq: u64) -> Segment {
         let mut segment = Segment {
-            seq: self.flight.number(seq),
+            seq: self.transfer.flight.number(seq),
             ack: self.receiver.number(),
             flags: Flags::ACK,
             ..Segment::default()
@@ -281,13 +261,13 @@ impl Socket {
 
     #[inline(always)]
     fn acknowledge(&mut self, cx: &mut Context<impl Options>, with_options: bool) {
-        let header = self.header(cx.shared.now, self.flight.next());
+        let header = self.header(cx.shared.now, self.transfer.flight.next());
         let mut transmit = cx.transmit(header, Purpose::Control);
         let segment = &mut transmit.segment;
         self.stamp(cx, segment);
         if with_options {
             let space = cx.options.add_to_ack(cx.shared, segment);
-            let sack = self.negotiated.sack;
+            let sack = self.transfer.sack;
             self.receiver.add_sack(&mut segment.sack, space, sack);
         }
         cx.shared.counters.increment(Mib::TcpOutSegs);
@@ -296,7 +276,7 @@ impl Socket {
 
     /// Sends an ACK that repeats an old sequence number, to draw an answer (RFC 9293 sections 3.8.4 and 3.8.6.1), and counts it as `kind`.
     pub(crate) fn send_probe(&mut self, cx: &mut Context<impl Options>, kind: Mib) {
-        let mut segment = self.header(cx.shared.now, self.flight.una().saturating_sub(1));
+        let mut segment = self.header(cx.shared.now, self.transfer.flight.una().saturating_sub(1));
         self.stamp(cx, &mut segment);
         cx.options.add_to_ack(cx.shared, &mut segment);
         cx.shared.counters.increment(kind);
@@ -334,14 +314,14 @@ impl Socket {
         if self.receiver.is_ahead(&arrived) {
             self.on_payload_ahead(cx, arrived);
         } else {
-            self.receiver.take(cx, arrived, &self.rtt);
+            self.receiver.take(cx, arrived, &self.transfer.rtt);
         }
     }
 
     #[cold]
     #[inline(never)]
     fn on_payload_ahead(&mut self, cx: &mut Context<impl Options>, arrived: Arrived) {
-        let sack = self.negotiated.sack;
+        let sack = self.transfer.sack;
         let told = sack && self.receiver.tells_first(&arrived);
         if told {
             self.send_compressed(cx);
@@ -362,7 +342,7 @@ impl Socket {
             return;
         }
         if self.lifetime.receive_fin() {
-            self.enter_time_wait(shared);
+            self.transfer.enter_time_wait(shared);
         }
     }
 
@@ -370,25 +350,8 @@ impl Socket {
     pub(crate) fn repeated_fin(&mut self, shared: &mut Shared) {
         self.receiver.repeat_fin();
         if self.lifetime.receive_fin_again() {
-            self.enter_time_wait(shared);
+            self.transfer.enter_time_wait(shared);
         }
-    }
-
-    /// Nothing but a FIN can still come: it is awaited for as long as TIME-WAIT lasts (Linux tcp_fin_timeout).
-    pub(crate) fn limit_fin_wait(&mut self, shared: &Shared) {
-        if !self.timers.time_waits() {
-            (self.timers).set_idle(Idle::TimeWait, shared.now + TIME_WAIT);
-        }
-    }
-
-    fn enter_time_wait(&mut self, shared: &mut Shared) {
-        self.timers.stop_retransmission();
-        (self.timers).set_idle(Idle::TimeWait, shared.now + TIME_WAIT);
-    }
-
-    /// Whether it acknowledges more than the SYN.
-    pub(crate) fn acknowledges_data(&self, segment: &Segment) -> bool {
-        self.flight.acknowledged_by(segment) > 1
     }
 
     /// Reads the ECN field of an arriving packet.
@@ -414,7 +377,7 @@ impl Socket {
 
     /// Resets the peer.
     pub(crate) fn send_reset(&mut self, cx: &mut Context<impl Options>) {
-        let mut segment = self.header(cx.shared.now, self.flight.next());
+        let mut segment = self.header(cx.shared.now, self.transfer.flight.next());
         segment.flags = Flags::RST | Flags::ACK;
         cx.options.add_to_ack(cx.shared, &mut segment);
         segment.dss = None;
@@ -433,11 +396,9 @@ impl Socket {
     /// Forgets everything: closed by reset, timeout or the end of TIME-WAIT.
     pub(crate) fn abandon(&mut self, path: &mut Path) {
         self.lifetime.end();
-        self.flight.clear();
+        self.transfer.abandon();
         self.queue.clear();
         self.host.resume();
-        self.recovery.reset();
-        self.timers = Timers::default();
         self.receiver.stop();
         path.established = false;
         path.buffer = 0;
@@ -446,13 +407,13 @@ impl Socket {
 
     /// Brings the state that schedulers and controllers see up to date.
     pub(crate) fn publish(&self, path: &mut Path) {
-        path.in_flight = self.flight.in_flight();
+        path.in_flight = self.transfer.flight.in_flight();
         path.queued = self.queue.bytes();
-        path.srtt = self.rtt.srtt();
-        path.rttvar = self.rtt.deviation();
-        path.min_rtt = self.rtt.min();
-        path.acked = self.flight.una().saturating_sub(1);
-        path.state = self.recovery.state();
+        path.srtt = self.transfer.rtt.srtt();
+        path.rttvar = self.transfer.rtt.deviation();
+        path.min_rtt = self.transfer.rtt.min();
+        path.acked = self.transfer.flight.una().saturating_sub(1);
+        path.state = self.transfer.recovery.state();
         if self.queue.reckons() {
             self.publish_reckoning(path);
         }
@@ -461,7 +422,7 @@ impl Socket {
     /// The same after segments have left, which changes no more than this.
     #[inline]
     pub(crate) fn publish_sent(&self, path: &mut Path) {
-        path.in_flight = self.flight.in_flight();
+        path.in_flight = self.transfer.flight.in_flight();
         path.queued = self.queue.bytes();
         if self.queue.reckons() {
             self.publish_reckoning(path);
@@ -469,23 +430,20 @@ impl Socket {
     }
 
     fn publish_reckoning(&self, path: &mut Path) {
-        if !self.controller.paces() {
-            let packets = self.flight.packets().into();
+        if !self.transfer.controller.paces() {
+            let packets = self.transfer.flight.packets().into();
             path.pacing_rate = send_memory::pacing_rate(path, self.plain_mss(), packets);
         }
-        self.queue.publish_memory(path, &self.flight);
+        self.queue.publish_memory(path, &self.transfer.flight);
     }
 
     /// After everything that could leave has left: `dry` when the application has less than a segment more.
     pub(crate) fn settle_pacing(&mut self, cx: &mut Context<impl Options>, dry: bool) {
         let dry = dry && self.queue.is_empty();
-        (self.controller).end_burst(&mut cx.path, &self.flight, cx.shared.now, dry);
-    }
-
-    /// When the transmission timer fires, if it runs.
-    pub(crate) fn transmission_timer(&self) -> Option<Nanos> {
-        let at = self.timers.transmission();
-        (at != NEVER).then_some(at)
+        let Transfer {
+            controller, flight, ..
+        } = &mut self.transfer;
+        controller.end_burst(&mut cx.path, flight, cx.shared.now, dry);
     }
 
     /// Bytes that wait at subflow level because something before them is missing.
@@ -495,7 +453,7 @@ impl Socket {
 
     /// Internal variables of the congestion controller.
     pub fn observe(&self) -> Vec<(&'static str, f64)> {
-        self.controller.observe()
+        self.transfer.controller.observe()
     }
 
     pub fn state(&self) -> State {
@@ -506,7 +464,7 @@ impl Socket {
     pub fn totals(&self) -> Totals {
         Totals {
             received: self.receiver.bytes(),
-            ..self.totals
+            ..self.transfer.totals
         }
     }
 
@@ -516,7 +474,7 @@ impl Socket {
     }
 
     pub fn initial_sequence(&self) -> u32 {
-        self.flight.initial()
+        self.transfer.flight.initial()
     }
 
     pub fn peer_initial_sequence(&self) -> u32 {

@@ -94,13 +94,14 @@ impl Socket {
     ) -> Advice {
         let options = self.negotiated.fixed_options();
         let more = cx.options.data_len();
-        let in_flight = self.flight.in_flight();
-        let several = (self.recovery.reordering_degree() + 1) * u64::from(self.plain_mss());
+        let in_flight = self.transfer.flight.in_flight();
+        let several =
+            (self.transfer.recovery.reordering_degree() + 1) * u64::from(self.plain_mss());
         let disturbed = self.receiver.has_sack();
-        if self.recovery.state() != CaState::Open
+        if self.transfer.recovery.state() != CaState::Open
             || cx.path.cwnd < LEAST_WINDOW
             || disturbed
-            || self.controller.blocked()
+            || self.transfer.controller.blocked()
         {
             return Advice::None;
         }
@@ -126,7 +127,10 @@ impl Socket {
     /// The probe has left as the last segment: it counts as two packets.
     pub(crate) fn probe_sent(&mut self, path: &mut Path, len: u32) {
         let options = self.negotiated.fixed_options();
-        let (start, end) = (self.flight.next() - u64::from(len), self.flight.next());
+        let (start, end) = (
+            self.transfer.flight.next() - u64::from(len),
+            self.transfer.flight.next(),
+        );
         if let Some(search) = self.mss.search() {
             search.on_sent(start, end, len, options);
             path.cwnd -= 1;
@@ -145,7 +149,7 @@ impl Socket {
             Advice::None => true,
             Advice::Wait => false,
             Advice::Probe(len) => {
-                let end = self.flight.next() + u64::from(len);
+                let end = self.transfer.flight.next() + u64::from(len);
                 if let Some(chunk) = self.queue.take(len, end) {
                     self.send_chunk(cx, chunk);
                     self.probe_sent(&mut cx.path, len);
@@ -165,7 +169,7 @@ impl Socket {
     /// If a sent probe and everything before it was acknowledged: the window keeps its bytes (`tcp_mtup_probe_success`).
     #[cold]
     pub(super) fn settle_probe(&mut self, cx: &mut Context<impl Options>) {
-        let una = self.flight.una();
+        let una = self.transfer.flight.una();
         let mss = u32::from(self.mss.usable());
         let Some(search) = self.mss.search() else {
             return;
@@ -178,7 +182,10 @@ impl Socket {
         path.cwnd = ((bytes / u64::from(mtu)) as u32).max(1);
         path.cwnd_count = 0;
         if path.ssthresh != INFINITE_SSTHRESH
-            && !matches!(self.recovery.state(), CaState::Cwr | CaState::Recovery)
+            && !matches!(
+                self.transfer.recovery.state(),
+                CaState::Cwr | CaState::Recovery
+            )
         {
             path.ssthresh = path.ssthresh.max(path.cwnd * 3 / 4);
         }
@@ -194,8 +201,8 @@ impl Socket {
     /// Something is lost. True: the probe, and that is no sign of congestion (`tcp_fastretrans_alert`, `tcp_mtup_probe_failed`).
     #[cold]
     pub(super) fn fail_probe(&mut self, cx: &mut Context<impl Options>) -> bool {
-        let una = self.flight.una();
-        let calm = self.recovery.state() < CaState::Cwr;
+        let una = self.transfer.flight.una();
+        let calm = self.transfer.recovery.state() < CaState::Cwr;
         let search = self.mss.search().filter(|_| calm);
         if !search.is_some_and(|search| search.on_lost(una)) {
             return false;

@@ -2,6 +2,7 @@
 //! and cwnd is unchanged (`tcp_v4_mtu_reduced`, `tcp_sync_mss`, `tcp_simple_retransmit`).
 
 use super::flight::Sent;
+use super::transfer::Transfer;
 use super::{Push, Socket, announced_mss};
 use crate::linux::small_queue::SmallQueue;
 use crate::linux::write_queue::WriteQueue;
@@ -12,6 +13,22 @@ use crate::tcp::context::{Context, Options};
 /// The least MTU that a report is believed: Linux's ip_rt_min_pmtu, and what every link of IPv6 has (RFC 8200 section 5).
 const LEAST_IPV4: u32 = 552;
 const LEAST_IPV6: u32 = 1280;
+
+impl Transfer {
+    /// What was cut is sent again as after a timeout, but for no congestion (`tcp_non_congestion_loss_retransmit`).
+    fn resend_cut(&mut self, path: &mut Member) {
+        if !self.sack {
+            self.flight.limit_duplicates();
+        }
+        let reducing = matches!(self.recovery.state(), CaState::Cwr | CaState::Recovery);
+        if self.recovery.state() != CaState::Loss {
+            if !reducing && path.ssthresh != INFINITE_SSTHRESH {
+                path.ssthresh = path.ssthresh.max(path.cwnd * 3 / 4);
+            }
+            (self.recovery).begin_loss_without_congestion(path, &self.flight, &mut self.controller);
+        }
+    }
+}
 
 impl Socket {
     /// From now on no packet is longer than `mtu` bytes. False: none was.
@@ -31,7 +48,7 @@ impl Socket {
     /// Cuts what is longer than a segment may be now, and takes for lost what of it was sent.
     pub(crate) fn cut_long_segments(&mut self, cx: &mut Context<impl Options>) {
         if self.cut_to_segments(cx) {
-            self.resend_cut(&mut cx.path);
+            self.transfer.resend_cut(&mut cx.path);
         }
         self.publish(&mut cx.path);
     }
@@ -41,7 +58,7 @@ impl Socket {
         self.cut_unsent(cx);
         let mss = cx.path.mss;
         let excess = cx.options.first_segment_excess();
-        (self.flight).cut_to(|offset| if offset == 0 { mss - excess } else { mss })
+        (self.transfer.flight).cut_to(|offset| if offset == 0 { mss - excess } else { mss })
     }
 
     /// The same of what waits alone.
@@ -72,7 +89,7 @@ impl Socket {
             let end = end - first;
             buffers.end_of(end - 1).is_some_and(|its_end| its_end > end)
         };
-        (self.flight).join(|sent| sent.len > longest(sent), goes_on);
+        (self.transfer.flight).join(|sent| sent.len > longest(sent), goes_on);
         self.cut_long_segments(cx);
     }
 
@@ -107,7 +124,7 @@ impl Socket {
         queue: &mut SmallQueue,
     ) -> bool {
         while let Some(first) = self.queue.front()
-            && self.flight.in_flight() < cx.path.cwnd
+            && self.transfer.flight.in_flight() < cx.path.cwnd
             && cx.shared.admits(first.offset + u64::from(first.len))
         {
             let Ok(group) = self.next_group(cx, false) else {
@@ -132,25 +149,31 @@ impl Socket {
         (buffers, first): (&mut WriteQueue, u64),
         queue: &mut SmallQueue,
     ) -> bool {
-        while let Some(index) = self.flight.segments().iter().position(Sent::awaits_repair) {
+        while let Some(index) = self
+            .transfer
+            .flight
+            .segments()
+            .iter()
+            .position(Sent::awaits_repair)
+        {
             let together = self.lost_together(&cx.path, index, Some((&*buffers, first)));
             if together.is_empty() {
                 break;
             }
-            let start = self.flight.segments()[index].seq - first;
+            let start = self.transfer.flight.segments()[index].seq - first;
             let end = buffers.end_of(start).unwrap_or(start);
             if queue.full(end - start, true) {
                 return true;
             }
             let mut left = start;
             for nth in together.clone() {
-                left = self.flight.segments()[nth].end() - first;
+                left = self.transfer.flight.segments()[nth].end() - first;
                 self.retransmit_as(cx, nth, Push::of_nth(nth, &together));
             }
             buffers.split(left);
             queue.push(together.len() as u64, left - start);
             if index == 0 {
-                self.arm_retransmission(cx.shared);
+                self.transfer.arm_retransmission(cx.shared);
             }
         }
         self.publish(&mut cx.path);
@@ -162,23 +185,9 @@ impl Socket {
     pub(super) fn cut_repeated(&mut self, cx: &Context<impl Options>, index: usize) {
         let options = self.negotiated.fixed_options() + cx.options.data_len();
         let longest = u32::from(self.mss.usable()).saturating_sub(options).max(1);
-        if self.flight.segments()[index].len > longest {
-            self.flight.cut_at(index, longest);
-            self.recovery.recount(&self.flight);
-        }
-    }
-
-    /// What was cut is sent again as after a timeout, but for no congestion (`tcp_non_congestion_loss_retransmit`).
-    fn resend_cut(&mut self, path: &mut Member) {
-        if !self.negotiated.sack {
-            self.flight.limit_duplicates();
-        }
-        let reducing = matches!(self.recovery.state(), CaState::Cwr | CaState::Recovery);
-        if self.recovery.state() != CaState::Loss {
-            if !reducing && path.ssthresh != INFINITE_SSTHRESH {
-                path.ssthresh = path.ssthresh.max(path.cwnd * 3 / 4);
-            }
-            (self.recovery).begin_loss_without_congestion(path, &self.flight, &mut self.controller);
+        if self.transfer.flight.segments()[index].len > longest {
+            self.transfer.flight.cut_at(index, longest);
+            self.transfer.recovery.recount(&self.transfer.flight);
         }
     }
 }

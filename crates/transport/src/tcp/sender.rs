@@ -5,16 +5,11 @@ use std::ops::Range;
 use polypath_wire::tcp::{Flags, Segment};
 
 use super::flight::Sent;
-use super::timer::Pending;
+use super::timer::Timers;
 use super::{Socket, State, ecn};
-use crate::congestion::Restart;
 use crate::linux::send_memory;
-use crate::path::INFINITE_SSTHRESH;
 use crate::tcp::context::{Context, Options, Shared};
-use crate::{Mib, Nanos, Purpose, SECOND};
-
-/// Twice the maximum segment lifetime, as Linux has it (TCP_TIMEWAIT_LEN).
-pub(super) const TIME_WAIT: Nanos = 60 * SECOND;
+use crate::{Mib, Purpose};
 
 /// Why a chunk travels on this subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +65,11 @@ impl Socket {
     /// Gives the socket a chunk to send; it leaves as soon as the window admits it, one that waits with the others at the next
     /// [`Socket::send_unsent`].
     pub(crate) fn enqueue(&mut self, cx: &mut Context<impl Options>, chunk: Chunk) {
-        if self.flight.is_empty() && self.queue.is_empty() && self.flight.data_left_at() > 0 {
-            self.restart_after_idle(cx);
+        if self.transfer.flight.is_empty()
+            && self.queue.is_empty()
+            && self.transfer.flight.data_left_at() > 0
+        {
+            self.transfer.restart_after_idle(cx);
         }
         if self.queue.has_buffers() {
             let mss = cx.path.mss;
@@ -104,8 +102,8 @@ impl Socket {
     /// As [`Socket::send_unsent`] with nothing but this chunk, which does not wait, in the queue.
     #[inline(always)]
     fn send_at_once(&mut self, cx: &mut Context<impl Options>, chunk: Chunk) {
-        let sent = self.flight.in_flight() < cx.path.cwnd
-            && !self.controller.blocked()
+        let sent = self.transfer.flight.in_flight() < cx.path.cwnd
+            && !self.transfer.controller.blocked()
             && cx.shared.admits(chunk.offset + u64::from(chunk.len));
         if sent {
             self.send_chunk_inline(cx, chunk);
@@ -128,8 +126,8 @@ impl Socket {
         let (mut left, mut push) = (0, Push::No);
         let (mut sent, mut limited) = (false, false);
         while let Some(mut chunk) = self.queue.front().copied() {
-            if self.flight.in_flight() >= cx.path.cwnd
-                || (self.controller.blocked() && left == 0)
+            if self.transfer.flight.in_flight() >= cx.path.cwnd
+                || (self.transfer.controller.blocked() && left == 0)
                 || !cx.shared.admits(chunk.offset + u64::from(chunk.len))
             {
                 break;
@@ -170,16 +168,18 @@ impl Socket {
     #[inline(always)]
     fn conclude_sending(&mut self, cx: &mut Context<impl Options>, sent: bool, limited: bool) {
         self.publish_sent(&mut cx.path);
-        self.controller.publish_pacing(&mut cx.path);
+        self.transfer.controller.publish_pacing(&mut cx.path);
         let limited = limited || cx.path.in_flight >= cx.path.cwnd;
         if sent || limited {
-            self.controller.note_usage(&self.flight, limited);
+            self.transfer
+                .controller
+                .note_usage(&self.transfer.flight, limited);
         }
     }
 
     /// Makes room for two windows while this one is not full, as long as a writer waits (`tcp_check_space`, `tcp_should_expand_sndbuf`).
     pub(crate) fn grow_buffer(&self, cx: &mut Context<impl Options>) {
-        if self.flight.in_flight() < cx.path.cwnd {
+        if self.transfer.flight.in_flight() < cx.path.cwnd {
             let buffer = cx.shared.config.send_buffer;
             let wanted = send_memory::wanted_buffer(&cx.path, cx.shared.config.initial_window);
             let most = wanted.min(buffer.maximum.max(buffer.default));
@@ -193,7 +193,7 @@ impl Socket {
 
     #[inline(always)]
     fn send_chunk_inline(&mut self, cx: &mut Context<impl Options>, chunk: Chunk) {
-        let seq = self.flight.next();
+        let seq = self.transfer.flight.next();
         let mut sent = Sent::new(cx.shared.now, seq, chunk.offset, chunk.len);
         if chunk.push == Push::Always {
             sent.set(Sent::PUSH);
@@ -204,33 +204,33 @@ impl Socket {
             0
         };
         if chunk.len + excess < cx.path.mss {
-            self.flight.note_small(sent.plain_end());
+            self.transfer.flight.note_small(sent.plain_end());
         }
-        self.totals.sent += u64::from(chunk.len);
+        self.transfer.totals.sent += u64::from(chunk.len);
         let again = cx.shared.once.send(chunk.offset, chunk.len);
         if again > 0 {
-            self.totals.reinjected += again;
+            self.transfer.totals.reinjected += again;
             sent.set(Sent::REINJECTED);
         }
         // A FIN that waits rides on the last (`tcp_send_fin`).
         if chunk.kind == Kind::Last || self.lifetime.fin_waits() && self.queue.is_empty() {
             self.ride_fin(&mut sent);
         }
-        self.recovery.count_sent();
+        self.transfer.recovery.count_sent();
         self.receiver.data_sent(cx.shared.now);
-        self.flight.note_data_left(cx.shared.now);
-        let first = self.flight.is_empty();
-        (self.controller).note_sent(cx.shared.now, &sent, &self.flight);
-        self.flight.push(sent);
+        self.transfer.flight.note_data_left(cx.shared.now);
+        let first = self.transfer.flight.is_empty();
+        (self.transfer.controller).note_sent(cx.shared.now, &sent, &self.transfer.flight);
+        self.transfer.flight.push(sent);
         if chunk.push == Push::Once {
             sent.set(Sent::PUSH);
         }
         cx.shared.counters.increment(Mib::TcpOutSegs);
         self.emit_data_inline(cx, &sent);
-        if first || self.awaits_no_answer() {
-            self.arm_retransmission(cx.shared);
+        if first || self.transfer.awaits_no_answer() {
+            self.transfer.arm_retransmission(cx.shared);
         }
-        self.schedule_loss_probe(cx.shared, false);
+        self.transfer.schedule_loss_probe(cx.shared, false);
     }
 
     fn emit_data(&mut self, cx: &mut Context<impl Options>, sent: &Sent) {
@@ -242,6 +242,7 @@ impl Socket {
     fn tell_of_reduction(&mut self, segment: &mut Segment, sent: &Sent) {
         if sent.len > 0 && !sent.retransmitted() {
             self.ecn.tell_of_reduction(&mut segment.flags);
+            self.transfer.cwr_due = false;
         }
     }
 
@@ -263,7 +264,7 @@ impl Socket {
         if sent.has(Sent::FIN) {
             segment.flags |= Flags::FIN;
         }
-        if self.ecn.cwr_due {
+        if self.negotiated.ecn && self.transfer.cwr_due {
             self.tell_of_reduction(segment, sent);
         }
         segment.payload = Self::payload(sent.offset, sent.len);
@@ -276,7 +277,7 @@ impl Socket {
         };
         if self.receiver.has_sack() {
             let room = cx.path.mss.saturating_sub(sent.len);
-            let how = (self.negotiated.sack, owed);
+            let how = (self.transfer.sack, owed);
             (self.receiver).add_sack_beside(&mut segment.sack, space.min(room), how);
         }
         cx.shared.out.push(transmit);
@@ -288,7 +289,7 @@ impl Socket {
         if len >= mss {
             return true;
         }
-        let waits = shared.config.nagle && self.flight.has_small();
+        let waits = shared.config.nagle && self.transfer.flight.has_small();
         self.lifetime.closing() || !waits && !self.corked(shared)
     }
 
@@ -314,26 +315,30 @@ impl Socket {
             self.cancel_probe(cx);
         }
         self.cut_repeated(cx, index);
-        let alone = self.flight.in_flight() == 0;
-        let mut copy = self.flight.repeat(index, now);
+        let alone = self.transfer.flight.in_flight() == 0;
+        let mut copy = self.transfer.flight.repeat(index, now);
         if push != Push::No {
             copy.set(Sent::PUSH);
         }
-        self.recovery.count_retransmitted(now);
+        self.transfer.recovery.count_retransmitted(now);
         cx.shared.counters.increment(Mib::TcpRetransSegs);
         if copy.has(Sent::SYN) {
             return self.send_syn(cx, true);
         }
         if alone && copy.len > 0 {
-            self.tell_of_restart(cx, false);
+            self.transfer.tell_of_restart(cx, false);
         }
-        if self.negotiated.sack {
-            self.recovery.note_repeated(&self.flight, now, copy.seq);
+        if self.transfer.sack {
+            self.transfer
+                .recovery
+                .note_repeated(&self.transfer.flight, now, copy.seq);
         }
-        self.controller.note_sent(now, &copy, &self.flight);
-        self.totals.retransmitted += u64::from(copy.len);
-        self.totals.retransmitted_segments += 1;
-        self.flight.note_data_left(now);
+        self.transfer
+            .controller
+            .note_sent(now, &copy, &self.transfer.flight);
+        self.transfer.totals.retransmitted += u64::from(copy.len);
+        self.transfer.totals.retransmitted_segments += 1;
+        self.transfer.flight.note_data_left(now);
         self.emit_data(cx, &copy);
     }
 
@@ -347,23 +352,23 @@ impl Socket {
 
     /// It closes, and what is left in flight has timed out. To a multipath connection whose stream is over, that is no reason to be open.
     pub(crate) fn lingers(&self) -> bool {
-        self.lifetime.closing() && self.recovery.timeouts() > 0
+        self.lifetime.closing() && self.transfer.recovery.timeouts() > 0
     }
 
     pub(super) fn send_fin(&mut self, cx: &mut Context<impl Options>) {
         if !self.queue.is_empty() {
             return;
         }
-        let mut fin = Sent::new(cx.shared.now, self.flight.next(), 0, 0);
+        let mut fin = Sent::new(cx.shared.now, self.transfer.flight.next(), 0, 0);
         self.ride_fin(&mut fin);
-        (self.controller).note_sent(cx.shared.now, &fin, &self.flight);
-        self.flight.push(fin);
+        (self.transfer.controller).note_sent(cx.shared.now, &fin, &self.transfer.flight);
+        self.transfer.flight.push(fin);
         cx.shared.counters.increment(Mib::TcpOutSegs);
         self.emit_data(cx, &fin);
-        if self.awaits_no_answer() {
-            self.arm_retransmission(cx.shared);
+        if self.transfer.awaits_no_answer() {
+            self.transfer.arm_retransmission(cx.shared);
         }
-        self.schedule_loss_probe(cx.shared, false);
+        self.transfer.schedule_loss_probe(cx.shared, false);
     }
 
     /// A segment that ends at the next sequence number has the FIN.
@@ -376,61 +381,24 @@ impl Socket {
     /// Moves on when our FIN was acknowledged (RFC 9293 section 3.10.7.4, fifth step).
     pub(super) fn fin_acknowledged(&mut self, shared: &mut Shared, segment: &Segment) {
         let by_fin = segment.flags.contains(Flags::FIN);
-        if !self.lifetime.acknowledge(self.flight.una(), by_fin) {
+        if !self
+            .lifetime
+            .acknowledge(self.transfer.flight.una(), by_fin)
+        {
             return;
         }
         if self.lifetime.state() == State::TimeWait {
-            self.enter_time_wait(shared);
+            self.transfer.enter_time_wait(shared);
         } else {
-            self.timers = super::Timers::default();
+            self.transfer.timers = Timers::default();
             self.receiver.stop_acks();
         }
-    }
-
-    /// A window that was not used for a timeout falls to the initial window, at once or by halves (RFC 5681 section 4.1).
-    #[cold]
-    fn restart_after_idle(&mut self, cx: &mut Context<impl Options>) {
-        let rto = self.rtt.rto(&cx.shared.config);
-        let idle = cx.shared.now - self.flight.data_left_at();
-        let outdated = idle > rto && !self.controller.paces();
-        if outdated {
-            let path = &mut cx.path;
-            let floor = cx.shared.config.initial_window.min(path.cwnd);
-            if cx.shared.config.profile.restarts_at_once() {
-                path.cwnd = floor;
-            } else {
-                if path.ssthresh != INFINITE_SSTHRESH {
-                    path.ssthresh = path.ssthresh.max(path.cwnd * 3 / 4);
-                }
-                let mut rest = idle;
-                while rest > rto && path.cwnd > floor {
-                    path.cwnd /= 2;
-                    rest -= rto;
-                }
-                path.cwnd = path.cwnd.max(floor);
-            }
-            path.cwnd_count = 0;
-        }
-        self.tell_of_restart(cx, outdated);
-    }
-
-    /// Data leaves while nothing is in flight (Linux `tcp_event_data_sent`).
-    #[cold]
-    fn tell_of_restart(&mut self, cx: &mut Context<impl Options>, outdated: bool) {
-        let now = cx.shared.now;
-        let restart = Restart {
-            now,
-            idle: now - self.flight.data_left_at(),
-            outdated,
-            next_seq: self.flight.next(),
-            app_limited: self.controller.limited_by_application(),
-        };
-        (self.controller.algorithm()).on_restart(&mut cx.path, &restart);
     }
 
     /// The stretches of the stream that this socket still has to get through: unacknowledged, then unsent.
     pub(crate) fn undelivered(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let sent = self
+            .transfer
             .flight
             .segments()
             .iter()
@@ -442,18 +410,6 @@ impl Socket {
                 .iter()
                 .map(|chunk| (chunk.offset, chunk.len)),
         )
-    }
-
-    /// The last ACK of the handshake must be answered: it is sent again when the timer fires, which happened `attempts` times.
-    pub(crate) fn await_answer(&mut self, shared: &Shared, attempts: u32) {
-        let delay = self.rtt.rto(&shared.config) << attempts.min(6);
-        self.timers.set(Pending::Retransmission, shared.now + delay);
-    }
-
-    /// The answer came. What was sent in the meantime, at most a FIN, has the timer to itself from now on.
-    pub(crate) fn answered(&mut self, shared: &Shared) {
-        self.timers.stop_retransmission();
-        self.arm_retransmission(shared);
     }
 
     /// Sends the third ACK of a handshake.
@@ -471,7 +427,7 @@ impl Socket {
         cx: &mut Context<O>,
         add: impl FnOnce(&O, &Shared, &mut Segment),
     ) {
-        let mut segment = self.header(cx.shared.now, self.flight.next());
+        let mut segment = self.header(cx.shared.now, self.transfer.flight.next());
         self.stamp(cx, &mut segment);
         add(&cx.options, cx.shared, &mut segment);
         cx.shared.counters.increment(Mib::TcpOutSegs);

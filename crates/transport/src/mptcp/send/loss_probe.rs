@@ -12,9 +12,13 @@ impl Connection {
         if self.shared.config.profile.probes_by_route() && self.policy.addresses().is_down(local) {
             // The MSS is computed first (`tcp_current_mss`). Nothing leaves, so the rest of the retransmission timeout follows (`tcp_rearm_rto`).
             lose_removal(self, subflow);
-            return self.with(subflow, |socket, cx| socket.arm_retransmission(cx.shared));
+            return self.with(subflow, |socket, cx| {
+                socket.transfer.arm_retransmission(cx.shared)
+            });
         }
-        if !self.with(subflow, |socket, cx| socket.on_probe_timeout(cx.shared)) {
+        if !self.with(subflow, |socket, cx| {
+            socket.transfer.on_probe_timeout(cx.shared)
+        }) {
             return;
         }
         let before = self.subflows[subflow].socket.totals().sent;
@@ -26,7 +30,9 @@ impl Connection {
         if new && self.subflows[subflow].socket.totals().sent == before {
             // Pacing holds it back.
         } else if new {
-            self.with(subflow, |socket, cx| socket.note_loss_probe(cx, false));
+            self.with(subflow, |socket, cx| {
+                socket.transfer.note_loss_probe(cx, false)
+            });
         } else {
             self.with(subflow, |socket, cx| socket.repeat_as_probe(cx));
         }

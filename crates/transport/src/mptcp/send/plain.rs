@@ -37,7 +37,7 @@ impl Connection {
         let waits = self.send.buffers.as_ref().is_some_and(WriteQueue::blocked);
         match self.send_queue() {
             (0, _) => Limit::Idle,
-            (_, 0) if waits && !socket.controller.is_limited(path) => Limit::SendBuffer,
+            (_, 0) if waits && !socket.transfer.controller.is_limited(path) => Limit::SendBuffer,
             (_, 1..) if path.room() > 0 && self.window_closed() => Limit::ReceiveWindow,
             _ => Limit::Busy,
         }
@@ -149,7 +149,7 @@ impl Connection {
             return None;
         }
         let mss = u64::from(self.paths[ME].mss.max(1));
-        let quota = group::quota(&self.subflows[ME].socket.flight, &self.paths[ME]);
+        let quota = group::quota(&self.subflows[ME].socket.transfer.flight, &self.paths[ME]);
         let head = self.send.buffers.as_mut()?.head(quota * mss)?;
         if self.window_is_short(head.len) {
             return None;
@@ -173,7 +173,7 @@ impl Connection {
         };
         let group = if one {
             Ok(group::segments(
-                &self.subflows[ME].socket.flight,
+                &self.subflows[ME].socket.transfer.flight,
                 &self.paths[ME],
                 front,
             ))
@@ -191,7 +191,10 @@ impl Connection {
             Err(deferred) => {
                 if deferred.by_window {
                     let socket = &mut self.subflows[ME].socket;
-                    socket.controller.note_usage(&socket.flight, true);
+                    socket
+                        .transfer
+                        .controller
+                        .note_usage(&socket.transfer.flight, true);
                 }
                 None
             }
@@ -292,7 +295,7 @@ impl Connection {
         if unsent == 0 || window < unsent.min(mss) {
             return false;
         }
-        let quota = group::quota(&self.subflows[ME].socket.flight, path).max(1);
+        let quota = group::quota(&self.subflows[ME].socket.transfer.flight, path).max(1);
         let buffers = self.send.buffers.as_mut();
         let Some(head) = buffers.and_then(|buffers| buffers.head(quota * mss)) else {
             self.send_new(ME, unsent.min(mss) as u32, Push::No);

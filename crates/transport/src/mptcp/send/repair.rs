@@ -8,7 +8,7 @@ pub(super) const FIRST: u64 = 1;
 impl Connection {
     /// Sends again what a subflow lost, as far as its window admits.
     pub(in crate::mptcp) fn repair(&mut self, subflow: usize) {
-        if !self.subflows[subflow].socket.repairs() {
+        if !self.subflows[subflow].socket.transfer.repairs() {
             return;
         }
         let buffers = self.send.buffers.take();

@@ -29,12 +29,18 @@ impl Connection {
     /// Sees to pacing after everything that could leave has left.
     fn settle_pacing(&mut self) {
         for subflow in 0..self.subflows.len() {
-            if self.subflows[subflow].socket.controller.paces() && self.paths[subflow].established {
+            if self.subflows[subflow].socket.transfer.controller.paces()
+                && self.paths[subflow].established
+            {
                 let dry = self.send.unsent() < u64::from(self.paths[subflow].mss);
                 self.with(subflow, |socket, cx| socket.settle_pacing(cx, dry));
-                self.deadline = self
-                    .deadline
-                    .min(self.subflows[subflow].socket.controller.pacing_deadline());
+                self.deadline = self.deadline.min(
+                    self.subflows[subflow]
+                        .socket
+                        .transfer
+                        .controller
+                        .pacing_deadline(),
+                );
             }
         }
     }
@@ -198,7 +204,10 @@ impl Connection {
             return len;
         }
         let window_limited = window < self.send.unsent();
-        if window_limited && !self.send.bursts && !self.subflows[subflow].socket.flight.is_empty() {
+        if window_limited
+            && !self.send.bursts
+            && !self.subflows[subflow].socket.transfer.flight.is_empty()
+        {
             // Sender's side of silly-window avoidance (RFC 9293 section 3.8.6.2.1).
             return 0;
         }
@@ -280,7 +289,7 @@ impl Connection {
         let one_heard = upstream
             && self
                 .sockets()
-                .any(|socket| socket.silence.heard_at() == self.shared.now);
+                .any(|socket| socket.transfer.silence.heard_at() == self.shared.now);
         for subflow in 0..self.subflows.len() {
             let socket = &mut self.subflows[subflow].socket;
             let resumes = socket.host.waits();
@@ -289,7 +298,7 @@ impl Connection {
             }
             // A segment lets its own subflow send, and those that it brought data for.
             let concerned = !one_heard
-                || socket.silence.heard_at() == self.shared.now
+                || socket.transfer.silence.heard_at() == self.shared.now
                 || socket.queue.has_new_data();
             let wants = self.paths[subflow].queued > 0 || self.shared.writer_waits;
             if resumes || (concerned && wants) {

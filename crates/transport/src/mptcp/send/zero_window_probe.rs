@@ -20,7 +20,8 @@ impl Connection {
         let unconfirmed = self.session.multipath.is_some() && self.send.una < self.send.sent;
         let stuck = (window_closed || unconfirmed)
             && self.sockets().zip(&self.paths).all(|(socket, path)| {
-                socket.flight.is_empty() && !socket.tries_again() || path.potentially_failed
+                socket.transfer.flight.is_empty() && !socket.transfer.tries_again()
+                    || path.potentially_failed
             });
         if !stuck {
             self.send.probe_at = NEVER;
@@ -52,7 +53,7 @@ impl Connection {
             self.sockets()
                 .zip(&self.paths)
                 .filter(|(_, path)| path.established && which(path))
-                .map(|(socket, _)| socket.retransmission_timeout(&self.shared))
+                .map(|(socket, _)| socket.transfer.retransmission_timeout(&self.shared))
                 .max()
         };
         let longest = longest_of(|path| !path.potentially_failed)

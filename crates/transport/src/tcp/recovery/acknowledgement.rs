@@ -8,251 +8,11 @@ use crate::path::{CaState, Member};
 use crate::settings::SlowStart;
 use crate::tcp::context::{Context, Options};
 use crate::tcp::controller::Told;
+use crate::tcp::transfer::Transfer;
 use crate::tcp::{Socket, age, cork, ecn};
 use crate::{EventKind, Nanos};
 
-impl Socket {
-    /// Processes the acknowledgement of `segment`, which is acceptable.
-    #[inline(always)]
-    pub(crate) fn on_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
-        self.silence.end(cx.shared.now);
-        if self.says_nothing_new(segment) {
-            // Header prediction passes over `tcp_ack` where there are timestamps at most.
-            if self.tries_again() && segment.dss.is_some() {
-                cork::hold_again(self, cx.shared);
-            }
-            self.publish_sent(&mut cx.path);
-        } else {
-            self.on_news(cx, segment);
-        }
-    }
-
-    /// Data with an acknowledgement and a window that are known already, while nothing is doubtful: nothing follows from these.
-    #[inline(always)]
-    fn says_nothing_new(&self, segment: &Segment) -> bool {
-        let window = u64::from(segment.window) << self.negotiated.send_shift;
-        segment.ack == self.flight.number(self.flight.una())
-            && segment.payload.len > 0
-            && segment.sack.is_empty()
-            && self.flight.una() + window == self.window.end()
-            && window <= self.window.largest()
-            && !segment.flags.contains(Flags::ECE)
-            && self.recovery.calm()
-            && !self.controller.paces()
-    }
-
-    #[inline(never)]
-    fn on_news(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
-        let ack = self.flight.acknowledged_by(segment);
-        let before = self.flight.una();
-        let highest_sacked = self.recovery.highest_sacked();
-        if self.controller.paces() {
-            self.controller.begin_ack(&self.flight);
-        }
-        let mut delivery = Delivery {
-            echo: segment.timestamps.map_or(0, |(_, echo)| echo),
-            ..Delivery::default()
-        };
-        let mss = cx.path.mss;
-        let largest_window = self.window.largest();
-        let window_changed = ack >= self.flight.una() && self.update_window(cx, ack, segment);
-        if self.window.largest() > largest_window {
-            self.note_larger_window(cx);
-        }
-        if !segment.sack.is_empty() && self.negotiated.sack {
-            self.take_sack(cx.shared, segment, ack, highest_sacked, mss, &mut delivery);
-        }
-        if ack < before {
-            // An old ACK brings at most SACK information (Linux `tcp_ack`, old_ack).
-            if delivery.packets > 0 {
-                self.conclude_apart(cx, &mut delivery, before);
-            }
-            return;
-        }
-        if ack > before {
-            self.take_cumulative(cx.shared, ack, highest_sacked, mss, &mut delivery);
-            if self.mss.searches() {
-                self.settle_probe(cx);
-            }
-            self.recovery.timeouts.end();
-            if cx.path.potentially_failed {
-                cx.path.potentially_failed = false;
-                cx.shared.event(EventKind::Recovered(cx.path.index));
-            }
-        } else {
-            if self.tries_again() && !self.receiver.is_old(segment) {
-                cork::hold_again(self, cx.shared);
-            }
-            delivery.duplicate = segment.seq_len() == 0 && !window_changed;
-            if !self.negotiated.sack
-                && delivery.duplicate
-                && self.recovery.counts_duplicates(&self.flight)
-            {
-                self.flight.count_duplicate();
-                delivery.packets += 1;
-            }
-        }
-        let mut published = false;
-        if self.negotiated.ecn && reports_marks(self, segment, &mut delivery) {
-            self.conclude_marked(cx, &mut delivery, before);
-        } else if self.recovery.concludes(&delivery) {
-            published = self.conclude(cx, &mut delivery, before, false);
-        }
-        if self.flight.una() > before {
-            self.fin_acknowledged(cx.shared, segment);
-        }
-        if !published {
-            self.publish(&mut cx.path);
-        }
-    }
-
-    /// The acknowledgement reports a mark (ECE): upstream, it is the first by which the window shrinks.
-    #[cold]
-    fn conclude_marked(
-        &mut self,
-        cx: &mut Context<impl Options>,
-        delivery: &mut Delivery,
-        before: u64,
-    ) {
-        // RFC 4015 section 3.2, Linux `tcp_fastretrans_alert`: what a mark asks for is not undone, whatever the state.
-        self.recovery.reduction.keep();
-        let first = cx.shared.config.profile.reduces_at_the_mark();
-        if self.recovery.concludes(delivery) {
-            self.conclude_apart(cx, delivery, before);
-        } else if first {
-            self.on_congestion_experienced(&mut cx.path);
-        }
-        if !first {
-            self.on_congestion_experienced(&mut cx.path);
-        }
-    }
-
-    /// Takes the peer's window (RFC 9293 section 3.10.7.4, fifth step).
-    fn update_window(&mut self, cx: &Context<impl Options>, ack: u64, segment: &Segment) -> bool {
-        let window = u64::from(segment.window) << self.negotiated.send_shift;
-        let end = ack + window;
-        if self.window.offer(window, end, segment.seq) {
-            return true;
-        }
-        let shrunk = end < self.window.end() && self.shrink_window(cx, (ack, end), segment);
-        self.window.note_closed(window == 0);
-        shrunk
-    }
-
-    /// The right edge moves left if a newer segment than the one that set it says so (`tcp_may_update_window`). RFC 9293 section 3.8.6 wants a
-    /// sender to be robust against that; subflows and other profiles keep to the edge that they know.
-    #[cold]
-    fn shrink_window(
-        &mut self,
-        cx: &Context<impl Options>,
-        (ack, end): (u64, u64),
-        segment: &Segment,
-    ) -> bool {
-        if cx.options.maps_data() || !cx.shared.config.profile.follows_windows() {
-            return false;
-        }
-        let later = self.window.lag(segment.seq);
-        let newer = ack > self.flight.una() || later > 0 || (later == 0 && segment.window == 0);
-        if newer {
-            self.window.set(end, segment.seq);
-        }
-        newer
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn conclude_apart(
-        &mut self,
-        cx: &mut Context<impl Options>,
-        delivery: &mut Delivery,
-        before: u64,
-    ) {
-        let marked = delivery.marks > 0;
-        self.conclude(cx, delivery, before, marked);
-    }
-
-    /// True: what the path tells is up to date. Whether it is marked, the usual caller knows.
-    #[inline(always)]
-    fn conclude(
-        &mut self,
-        cx: &mut Context<impl Options>,
-        delivery: &mut Delivery,
-        before: u64,
-        marked: bool,
-    ) -> bool {
-        let rtt = self.sample_rtt(cx, delivery);
-        if let Some(rtt) = rtt {
-            cx.path.latest_rtt = rtt;
-        }
-        self.publish(&mut cx.path);
-        let limited = self.controller.is_limited(&cx.path);
-        let mut ack = Ack {
-            now: cx.shared.now,
-            packets: delivery.packets,
-            marked: if marked {
-                delivery.marks.min(delivery.packets)
-            } else {
-                0
-            },
-            rtt,
-            cwnd_limited: limited,
-            next_seq: self.flight.next(),
-            una: self.flight.una(),
-        };
-        if delivery.packets > 0 {
-            self.controller.algorithm().on_sample(&mut cx.path, &ack);
-        }
-        let mut published =
-            !self.queue.reckons() && !self.controller.paces() && !self.recovery.probe.is_sent();
-        if self.recovery.probe.is_sent() {
-            self.judge_probe(cx, delivery);
-        }
-        self.recovery.rack.adapt_window(&self.flight);
-        let state = self.recovery.state;
-        if state != CaState::Open || delivery.dubious() {
-            self.step_recovery(cx, delivery, before);
-            published = false;
-        }
-        if marked && state < CaState::Loss {
-            reduce_at_the_mark(self, cx);
-        }
-        if delivery.rearm {
-            self.arm_after_ack(cx.shared);
-        }
-        if self.controller.paces() {
-            self.publish(&mut cx.path);
-            let told = Told {
-                before,
-                newly_lost: delivery.newly_lost,
-                retransmission_lost: delivery.retransmission_lost,
-                selective: self.negotiated.sack,
-                min_rtt: self.rtt.min(),
-            };
-            (self.controller).set_rate(&mut cx.path, &self.flight, &ack, &told);
-        } else if self.recovery.reducing() {
-            let in_flight = self.flight.in_flight();
-            (self.recovery).reduce(&mut cx.path, in_flight, delivery);
-            published = false;
-        } else if delivery.packets > 0
-            && (delivery.advanced
-                || (delivery.sacked
-                    && self.recovery.rack.degree() > u64::from(DUPLICATE_THRESHOLD)))
-        {
-            // Duplicate ACKs leave the window alone (RFC 3042), unless they are known to mean reordering (Linux `tcp_may_raise_cwnd`).
-            if !published {
-                self.publish(&mut cx.path);
-            }
-            if cx.shared.config.slow_start == SlowStart::Acks && cx.path.in_slow_start() {
-                ack.packets = 1;
-            }
-            self.controller.algorithm().on_ack(&mut cx.path, &ack);
-            if cx.path.state != self.recovery.state {
-                reduce_as_asked(self, &mut cx.path);
-            }
-        }
-        published
-    }
-
+impl Transfer {
     /// Feeds the RTT estimator (RFC 6298 section 3: never from a retransmission, but from its timestamp). Returns the newest sample.
     #[inline(always)]
     fn sample_rtt(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) -> Option<Nanos> {
@@ -285,19 +45,284 @@ impl Socket {
     }
 }
 
+impl Socket {
+    /// Processes the acknowledgement of `segment`, which is acceptable.
+    #[inline(always)]
+    pub(crate) fn on_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
+        self.transfer.silence.end(cx.shared.now);
+        if self.says_nothing_new(segment) {
+            // Header prediction passes over `tcp_ack` where there are timestamps at most.
+            if self.transfer.tries_again() && segment.dss.is_some() {
+                cork::hold_again(self, cx.shared);
+            }
+            self.publish_sent(&mut cx.path);
+        } else {
+            self.on_news(cx, segment);
+        }
+    }
+
+    /// Data with an acknowledgement and a window that are known already, while nothing is doubtful: nothing follows from these.
+    #[inline(always)]
+    fn says_nothing_new(&self, segment: &Segment) -> bool {
+        let window = u64::from(segment.window) << self.negotiated.send_shift;
+        segment.ack == self.transfer.flight.number(self.transfer.flight.una())
+            && segment.payload.len > 0
+            && segment.sack.is_empty()
+            && self.transfer.flight.una() + window == self.window.end()
+            && window <= self.window.largest()
+            && !segment.flags.contains(Flags::ECE)
+            && self.transfer.recovery.calm()
+            && !self.transfer.controller.paces()
+    }
+
+    #[inline(never)]
+    fn on_news(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
+        let ack = self.transfer.flight.acknowledged_by(segment);
+        let before = self.transfer.flight.una();
+        let highest_sacked = self.transfer.recovery.highest_sacked();
+        if self.transfer.controller.paces() {
+            self.transfer.controller.begin_ack(&self.transfer.flight);
+        }
+        let mut delivery = Delivery {
+            echo: segment.timestamps.map_or(0, |(_, echo)| echo),
+            ..Delivery::default()
+        };
+        let mss = cx.path.mss;
+        let largest_window = self.window.largest();
+        let window_changed =
+            ack >= self.transfer.flight.una() && self.update_window(cx, ack, segment);
+        if self.window.largest() > largest_window {
+            self.note_larger_window(cx);
+        }
+        if !segment.sack.is_empty() && self.transfer.sack {
+            self.transfer
+                .take_sack(cx.shared, segment, ack, highest_sacked, mss, &mut delivery);
+        }
+        if ack < before {
+            // An old ACK brings at most SACK information (Linux `tcp_ack`, old_ack).
+            if delivery.packets > 0 {
+                self.conclude_apart(cx, &mut delivery, before);
+            }
+            return;
+        }
+        if ack > before {
+            self.transfer
+                .take_cumulative(cx.shared, ack, highest_sacked, mss, &mut delivery);
+            self.queue.acknowledge(ack);
+            if self.mss.searches() {
+                self.settle_probe(cx);
+            }
+            self.transfer.recovery.timeouts.end();
+            if cx.path.potentially_failed {
+                cx.path.potentially_failed = false;
+                cx.shared.event(EventKind::Recovered(cx.path.index));
+            }
+        } else {
+            if self.transfer.tries_again() && !self.receiver.is_old(segment) {
+                cork::hold_again(self, cx.shared);
+            }
+            delivery.duplicate = segment.seq_len() == 0 && !window_changed;
+            if !self.transfer.sack
+                && delivery.duplicate
+                && self
+                    .transfer
+                    .recovery
+                    .counts_duplicates(&self.transfer.flight)
+            {
+                self.transfer.flight.count_duplicate();
+                delivery.packets += 1;
+            }
+        }
+        let mut published = false;
+        if self.negotiated.ecn && reports_marks(self, segment, &mut delivery) {
+            self.conclude_marked(cx, &mut delivery, before);
+        } else if self.transfer.recovery.concludes(&delivery) {
+            published = self.conclude(cx, &mut delivery, before, false);
+        }
+        if self.transfer.flight.una() > before {
+            self.fin_acknowledged(cx.shared, segment);
+        }
+        if !published {
+            self.publish(&mut cx.path);
+        }
+    }
+
+    /// The acknowledgement reports a mark (ECE): upstream, it is the first by which the window shrinks.
+    #[cold]
+    fn conclude_marked(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        delivery: &mut Delivery,
+        before: u64,
+    ) {
+        // RFC 4015 section 3.2, Linux `tcp_fastretrans_alert`: what a mark asks for is not undone, whatever the state.
+        self.transfer.recovery.reduction.keep();
+        let first = cx.shared.config.profile.reduces_at_the_mark();
+        if self.transfer.recovery.concludes(delivery) {
+            self.conclude_apart(cx, delivery, before);
+        } else if first {
+            self.transfer.on_congestion_experienced(&mut cx.path);
+        }
+        if !first {
+            self.transfer.on_congestion_experienced(&mut cx.path);
+        }
+    }
+
+    /// Takes the peer's window (RFC 9293 section 3.10.7.4, fifth step).
+    fn update_window(&mut self, cx: &Context<impl Options>, ack: u64, segment: &Segment) -> bool {
+        let window = u64::from(segment.window) << self.negotiated.send_shift;
+        let end = ack + window;
+        if self.window.offer(window, end, segment.seq) {
+            return true;
+        }
+        let shrunk = end < self.window.end() && self.shrink_window(cx, (ack, end), segment);
+        self.window.note_closed(window == 0);
+        shrunk
+    }
+
+    /// The right edge moves left if a newer segment than the one that set it says so (`tcp_may_update_window`). RFC 9293 section 3.8.6 wants a
+    /// sender to be robust against that; subflows and other profiles keep to the edge that they know.
+    #[cold]
+    fn shrink_window(
+        &mut self,
+        cx: &Context<impl Options>,
+        (ack, end): (u64, u64),
+        segment: &Segment,
+    ) -> bool {
+        if cx.options.maps_data() || !cx.shared.config.profile.follows_windows() {
+            return false;
+        }
+        let later = self.window.lag(segment.seq);
+        let newer =
+            ack > self.transfer.flight.una() || later > 0 || (later == 0 && segment.window == 0);
+        if newer {
+            self.window.set(end, segment.seq);
+        }
+        newer
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn conclude_apart(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        delivery: &mut Delivery,
+        before: u64,
+    ) {
+        let marked = delivery.marks > 0;
+        self.conclude(cx, delivery, before, marked);
+    }
+
+    /// True: what the path tells is up to date. Whether it is marked, the usual caller knows.
+    #[inline(always)]
+    fn conclude(
+        &mut self,
+        cx: &mut Context<impl Options>,
+        delivery: &mut Delivery,
+        before: u64,
+        marked: bool,
+    ) -> bool {
+        let rtt = self.transfer.sample_rtt(cx, delivery);
+        if let Some(rtt) = rtt {
+            cx.path.latest_rtt = rtt;
+        }
+        self.publish(&mut cx.path);
+        let limited = self.transfer.controller.is_limited(&cx.path);
+        let mut ack = Ack {
+            now: cx.shared.now,
+            packets: delivery.packets,
+            marked: if marked {
+                delivery.marks.min(delivery.packets)
+            } else {
+                0
+            },
+            rtt,
+            cwnd_limited: limited,
+            next_seq: self.transfer.flight.next(),
+            una: self.transfer.flight.una(),
+        };
+        if delivery.packets > 0 {
+            self.transfer
+                .controller
+                .algorithm()
+                .on_sample(&mut cx.path, &ack);
+        }
+        let mut published = !self.queue.reckons()
+            && !self.transfer.controller.paces()
+            && !self.transfer.recovery.probe.is_sent();
+        if self.transfer.recovery.probe.is_sent() {
+            self.transfer.judge_probe(cx, delivery);
+        }
+        self.transfer
+            .recovery
+            .rack
+            .adapt_window(&self.transfer.flight);
+        let state = self.transfer.recovery.state;
+        if state != CaState::Open || delivery.dubious() {
+            if self.transfer.step_recovery(cx, delivery, before)
+                && !(self.mss.searches() && self.fail_probe(cx))
+            {
+                self.transfer.enter_recovery(cx, delivery);
+            }
+            published = false;
+        }
+        if marked && state < CaState::Loss {
+            reduce_at_the_mark(self, cx);
+        }
+        if delivery.rearm {
+            self.transfer.arm_after_ack(cx.shared);
+        }
+        if self.transfer.controller.paces() {
+            self.publish(&mut cx.path);
+            let told = Told {
+                before,
+                newly_lost: delivery.newly_lost,
+                retransmission_lost: delivery.retransmission_lost,
+                selective: self.transfer.sack,
+                min_rtt: self.transfer.rtt.min(),
+            };
+            (self.transfer.controller).set_rate(&mut cx.path, &self.transfer.flight, &ack, &told);
+        } else if self.transfer.recovery.reducing() {
+            let in_flight = self.transfer.flight.in_flight();
+            (self.transfer.recovery).reduce(&mut cx.path, in_flight, delivery);
+            published = false;
+        } else if delivery.packets > 0
+            && (delivery.advanced
+                || (delivery.sacked
+                    && self.transfer.recovery.rack.degree() > u64::from(DUPLICATE_THRESHOLD)))
+        {
+            // Duplicate ACKs leave the window alone (RFC 3042), unless they are known to mean reordering (Linux `tcp_may_raise_cwnd`).
+            if !published {
+                self.publish(&mut cx.path);
+            }
+            if cx.shared.config.slow_start == SlowStart::Acks && cx.path.in_slow_start() {
+                ack.packets = 1;
+            }
+            self.transfer
+                .controller
+                .algorithm()
+                .on_ack(&mut cx.path, &ack);
+            if cx.path.state != self.transfer.recovery.state {
+                reduce_as_asked(self, &mut cx.path);
+            }
+        }
+        published
+    }
+}
+
 /// The controller wants a reduction (Linux `tcp_enter_cwr`).
 #[cold]
 fn reduce_as_asked(socket: &mut Socket, path: &mut Member) {
-    path.state = socket.recovery.state;
-    socket.recovery.reduction.keep();
-    socket.on_congestion_experienced(path);
+    path.state = socket.transfer.recovery.state;
+    socket.transfer.recovery.reduction.keep();
+    socket.transfer.on_congestion_experienced(path);
 }
 
 /// Upstream, the controller has heard of the mark, and an episode that it ends is over (`tcp_try_to_open`).
 #[cold]
 fn reduce_at_the_mark(socket: &mut Socket, cx: &mut Context<impl Options>) {
     if cx.shared.config.profile.reduces_at_the_mark() {
-        socket.on_congestion_experienced(&mut cx.path);
+        socket.transfer.on_congestion_experienced(&mut cx.path);
     }
 }
 

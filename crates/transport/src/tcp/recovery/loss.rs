@@ -3,9 +3,9 @@
 use super::{Delivery, Recovery};
 use crate::Mib;
 use crate::path::CaState;
-use crate::tcp::Socket;
 use crate::tcp::context::{Context, Options, Shared};
 use crate::tcp::flight::{Flight, Sent};
+use crate::tcp::transfer::Transfer;
 
 impl Recovery {
     /// Everything in flight is lost but what was sent too short a time ago to know (Linux `tcp_timeout_mark_lost`). A receiver that has SACKed
@@ -45,12 +45,12 @@ impl Recovery {
     }
 }
 
-impl Socket {
-    /// Linux `tcp_enter_loss`.
-    pub(super) fn enter_loss(&mut self, cx: &mut Context<impl Options>) {
+impl Transfer {
+    /// Linux `tcp_enter_loss`. `searches_mtu`: a probe for the path's MTU is under way.
+    pub(super) fn enter_loss(&mut self, cx: &mut Context<impl Options>, searches_mtu: bool) {
         let fresh = self.recovery.state < CaState::Recovery;
         let repeated = self.recovery.timeouts() > 0;
-        let (flight, sack) = (&mut self.flight, self.negotiated.sack);
+        let (flight, sack) = (&mut self.flight, self.sack);
         let marked = self.recovery.mark_timed_out(flight, cx.shared, sack);
         self.controller.note_lost(marked);
         let new_episode = self.recovery.state <= CaState::Disorder
@@ -68,18 +68,16 @@ impl Socket {
         cx.path.cwnd = self.flight.in_flight() + 1;
         cx.path.cwnd_count = 0;
         (self.recovery).set_state(&mut cx.path, &mut self.controller, CaState::Loss);
-        self.ecn.cwr_due = self.negotiated.ecn;
+        self.cwr_due = true;
         (self.recovery.end, self.recovery.recover) = (self.flight.next(), self.flight.next());
-        self.recovery.frto = self.negotiated.sack && (fresh || repeated) && !self.mss.probes();
+        self.recovery.frto = self.sack && (fresh || repeated) && !searches_mtu;
         self.recovery.new_first = false;
     }
 
     /// An acknowledgement after a timeout (Linux `tcp_process_loss`; the steps are RFC 5682's, section 3.1).
     pub(super) fn step_loss(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) {
         let recovered = self.flight.una() >= self.recovery.end;
-        if delivery.advanced
-            && (self.recovery).may_undo(delivery.echo, &self.flight, self.negotiated.sack)
-        {
+        if delivery.advanced && (self.recovery).may_undo(delivery.echo, &self.flight, self.sack) {
             return self.undo_loss(cx);
         }
         if self.recovery.frto {

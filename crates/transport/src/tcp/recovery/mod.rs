@@ -23,6 +23,7 @@ use super::Socket;
 use super::controller::Controller;
 use super::sender::Push;
 use super::timer::{Pending, Timers};
+use super::transfer::Transfer;
 use crate::linux::send_memory;
 use crate::linux::write_queue::WriteQueue;
 use crate::path::Member;
@@ -329,15 +330,16 @@ impl Delivery {
     }
 }
 
-impl Socket {
-    /// What an acknowledgement means for the episode (Linux `tcp_fastretrans_alert`).
+impl Transfer {
+    /// What an acknowledgement means for the episode (Linux `tcp_fastretrans_alert`). True: something is lost that begins another,
+    /// unless it is a probe for the path's MTU.
     #[inline(never)]
     fn step_recovery(
         &mut self,
         cx: &mut Context<impl Options>,
         delivery: &mut Delivery,
         before: u64,
-    ) {
+    ) -> bool {
         if self.recovery.state == CaState::Open {
             self.recovery.undo.forget_first();
         } else if self.flight.una() >= self.recovery.end {
@@ -346,7 +348,7 @@ impl Socket {
         match self.recovery.state {
             CaState::Recovery => {
                 if delivery.advanced && self.undo_in_mid_recovery(cx, delivery, before) {
-                    return;
+                    return false;
                 }
                 if self.undo_by_duplicates(cx) {
                     (self.recovery).try_to_open(&mut cx.path, &self.flight, &mut self.controller);
@@ -355,30 +357,29 @@ impl Socket {
                 if self.recovery.state != CaState::Recovery && self.flight.lost() > 0 {
                     self.enter_recovery(cx, delivery);
                 }
+                false
             }
             CaState::Loss => {
                 self.step_loss(cx, delivery);
                 self.identify_losses(cx.shared, delivery);
-                if self.recovery.state == CaState::Open || delivery.retransmission_lost {
-                    self.settle(cx, delivery);
-                }
+                (self.recovery.state == CaState::Open || delivery.retransmission_lost)
+                    && self.settle(cx, delivery)
             }
             _ => self.settle(cx, delivery),
         }
     }
 
-    fn settle(&mut self, cx: &mut Context<impl Options>, delivery: &mut Delivery) {
+    /// Between episodes. True: something is lost.
+    fn settle(&mut self, cx: &mut Context<impl Options>, delivery: &mut Delivery) -> bool {
         if self.recovery.state <= CaState::Disorder {
             self.undo_by_duplicates(cx);
         }
         self.identify_losses(cx.shared, delivery);
-        if self.flight.lost() > 0 {
-            if !self.mss.searches() || !self.fail_probe(cx) {
-                self.enter_recovery(cx, delivery);
-            }
-        } else {
+        let lost = self.flight.lost() > 0;
+        if !lost {
             (self.recovery).try_to_open(&mut cx.path, &self.flight, &mut self.controller);
         }
+        lost
     }
 
     /// Ends an episode of reduction or fast recovery whose end was acknowledged.
@@ -389,7 +390,7 @@ impl Socket {
                 (self.recovery).set_state(&mut cx.path, &mut self.controller, CaState::Open);
             }
             CaState::Recovery => {
-                if !self.negotiated.sack {
+                if !self.sack {
                     self.flight.forget_duplicates();
                 }
                 let undone = self.finish(cx, delivery, Mib::TcpExtTCPFullUndo);
@@ -406,7 +407,7 @@ impl Socket {
         delivery: &Delivery,
         counter: Mib,
     ) -> bool {
-        let undone = (self.recovery).may_undo(delivery.echo, &self.flight, self.negotiated.sack);
+        let undone = (self.recovery).may_undo(delivery.echo, &self.flight, self.sack);
         if undone {
             cx.shared.counters.increment(counter);
             self.undo(&mut cx.path, false);
@@ -418,7 +419,7 @@ impl Socket {
     }
 
     fn enter_recovery(&mut self, cx: &mut Context<impl Options>, delivery: &Delivery) {
-        cx.shared.counters.increment(if self.negotiated.sack {
+        cx.shared.counters.increment(if self.sack {
             Mib::TcpExtTCPSackRecovery
         } else {
             Mib::TcpExtTCPRenoRecovery
@@ -449,7 +450,7 @@ impl Socket {
         self.recovery.reduction.begin(path);
         path.cwnd_count = 0;
         path.ssthresh = self.controller.algorithm().ssthresh(path);
-        self.ecn.cwr_due = self.negotiated.ecn;
+        self.cwr_due = true;
     }
 
     /// A loss reduces what is in flight; `delivered` is no longer in flight, but was when the loss happened. A controller that sets a rate has
@@ -474,7 +475,7 @@ impl Socket {
             flight: &mut self.flight,
             rtt: &self.rtt,
             timers: &mut self.timers,
-            sack: self.negotiated.sack,
+            sack: self.sack,
         };
         (&mut self.recovery, at)
     }
@@ -505,8 +506,10 @@ impl Socket {
     pub(crate) fn repairs(&self) -> bool {
         self.flight.lost() > 0 && self.recovery.state >= CaState::Recovery
     }
+}
 
-    /// Sends again what is lost ([`Socket::repairs`]), as far as the window admits. `buffers`: those in which the segments lie, if not in the subflow's own, and the
+impl Socket {
+    /// Sends again what is lost ([`Transfer::repairs`]), as far as the window admits. `buffers`: those in which the segments lie, if not in the subflow's own, and the
     /// sequence number at which their count begins.
     pub(crate) fn send_lost(
         &mut self,
@@ -514,19 +517,19 @@ impl Socket {
         buffers: Option<(&WriteQueue, u64)>,
     ) {
         let mut together = 0..0;
-        let waiting = self.flight.unrepaired();
+        let waiting = self.transfer.flight.unrepaired();
         let mut index = if waiting.is_empty() {
-            self.flight.segments().len()
+            self.transfer.flight.segments().len()
         } else {
-            self.flight.first_from(waiting.from())
+            self.transfer.flight.first_from(waiting.from())
         };
         let mut first = None;
-        while let Some(&sent) = self.flight.segments().get(index)
+        while let Some(&sent) = self.transfer.flight.segments().get(index)
             && sent.seq < waiting.to()
         {
             if sent.awaits_repair() {
-                if self.flight.in_flight() >= cx.path.cwnd
-                    || self.controller.blocked()
+                if self.transfer.flight.in_flight() >= cx.path.cwnd
+                    || self.transfer.controller.blocked()
                     || !self.host_admits_again(&cx.path)
                 {
                     first.get_or_insert(sent.seq);
@@ -537,12 +540,12 @@ impl Socket {
                 }
                 self.retransmit_as(cx, index, Push::of_nth(index, &together));
                 if index == 0 {
-                    self.arm_retransmission(cx.shared);
+                    self.transfer.arm_retransmission(cx.shared);
                 }
             }
             index += 1;
         }
-        (self.flight).repaired_below(first.unwrap_or(waiting.to()));
+        (self.transfer.flight).repaired_below(first.unwrap_or(waiting.to()));
         self.publish(&mut cx.path);
     }
 
@@ -555,16 +558,17 @@ impl Socket {
         index: usize,
         buffers: Option<(&WriteQueue, u64)>,
     ) -> Range<usize> {
-        let room = path.cwnd.saturating_sub(self.flight.in_flight());
+        let room = path.cwnd.saturating_sub(self.transfer.flight.in_flight());
         let Some((buffers, first)) = buffers.or(self.queue.buffers().map(|own| (own, 0))) else {
             return index..index + room.min(1) as usize;
         };
         let most = u64::from(room).min(send_memory::segments_sent(path)) as usize;
         let end = buffers
-            .end_of(self.flight.segments()[index].seq - first)
+            .end_of(self.transfer.flight.segments()[index].seq - first)
             .unwrap_or(0);
         let goes_on = |sent: &&Sent| sent.awaits_repair() && sent.seq - first < end;
         let number = self
+            .transfer
             .flight
             .segments()
             .range(index..)

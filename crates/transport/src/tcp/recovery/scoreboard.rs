@@ -4,12 +4,12 @@ use polypath_wire::tcp::Segment;
 
 use super::Delivery;
 use crate::path::CaState;
-use crate::tcp::Socket;
 use crate::tcp::context::Shared;
 use crate::tcp::flight::{Plain, Sent};
+use crate::tcp::transfer::Transfer;
 use crate::{Mib, Nanos};
 
-impl Socket {
+impl Transfer {
     pub(super) fn take_sack(
         &mut self,
         shared: &mut Shared,
@@ -115,7 +115,7 @@ impl Socket {
             delivery.first = Some(first.0);
             delivery.last = Some(last.0);
             delivery.original |= first.1 <= self.recovery.end;
-            if self.negotiated.sack {
+            if self.sack {
                 self.recovery.rack.advance_to(now, last);
             }
         }
@@ -154,11 +154,11 @@ impl Socket {
                     delivery.overtake(sent.seq);
                 }
             }
-            if self.negotiated.sack {
+            if self.sack {
                 (self.recovery.rack).advance(shared.now, &sent, delivery.echo, &self.rtt);
             }
         }
-        if !self.negotiated.sack && self.flight.sacked() > 0 {
+        if !self.sack && self.flight.sacked() > 0 {
             // Duplicate ACKs stood for packets that this ACK now covers.
             if shared.config.profile.counts_duplicates_once() {
                 let news = packets.saturating_sub(self.flight.sacked()).max(1);
@@ -167,7 +167,6 @@ impl Socket {
             self.flight.uncount_duplicates(packets);
         }
         self.flight.acknowledge(ack);
-        self.queue.acknowledge(ack);
         if let Some(scoreboard) = &mut self.recovery.scoreboard {
             scoreboard.remove_below(ack);
         }

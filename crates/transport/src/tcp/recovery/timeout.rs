@@ -5,6 +5,7 @@ use crate::path::CaState;
 use crate::tcp::context::{Context, Options, Shared};
 use crate::tcp::flight::Sent;
 use crate::tcp::timer::{Fired, Pending};
+use crate::tcp::transfer::Transfer;
 use crate::tcp::{Socket, State};
 use crate::{EventKind, MILLISECOND, Mib, NEVER, Nanos};
 
@@ -93,13 +94,13 @@ impl Timeouts {
     }
 }
 
-impl Socket {
+impl Transfer {
     /// RFC 8985 section 7.2: probe timeout, which is no later than the retransmission timeout; `restarts`: an acknowledgement has just begun
     /// that anew (RFC 6298 section 5.3).
     pub(crate) fn schedule_loss_probe(&mut self, shared: &Shared, restarts: bool) -> bool {
         let recovery = &self.recovery;
-        let eligible = self.negotiated.sack
-            && self.lifetime.state().synchronised()
+        let eligible = self.sack
+            && self.flight.is_established()
             && !self.flight.is_empty()
             && matches!(recovery.state, CaState::Open | CaState::Cwr)
             && self.flight.sacked() == 0
@@ -160,17 +161,6 @@ impl Socket {
             .segments()
             .back()
             .is_some_and(|last| !last.has(Sent::SACKED))
-    }
-
-    /// Repeats the last segment as a probe.
-    pub(crate) fn repeat_as_probe(&mut self, cx: &mut Context<impl Options>) {
-        if let Some(last) = self.flight.segments().len().checked_sub(1) {
-            self.note_loss_probe(cx, true);
-            self.retransmit(cx, last);
-            if cx.shared.config.profile.times_tails_anew() {
-                self.flight.end_repetition(last);
-            }
-        }
     }
 
     /// A probe leaves: a repetition, or new data.
@@ -245,105 +235,33 @@ impl Socket {
         }
     }
 
-    pub(crate) fn next_deadline(&self) -> Nanos {
-        self.timers.next().min(self.receiver.ack_deadline())
-    }
-
-    /// Handles the timer that is due. Returns what the connection must know of.
-    pub(crate) fn on_timer(&mut self, cx: &mut Context<impl Options>) -> Fired {
-        self.controller.release_pacing(cx.shared.now, &mut cx.path);
-        let fired = self.timers.fire(cx.shared.now);
-        if fired == Fired::Reordering {
-            let mut delivery = Delivery::default();
-            let (recovery, mut at) = self.searching(cx.shared);
-            recovery.detect_losses(&mut at, &mut delivery);
-            if delivery.newly_lost > 0 {
-                self.controller.note_lost(delivery.newly_lost);
-                if self.recovery.state != CaState::Recovery {
-                    self.enter_recovery(cx, &delivery);
-                    delivery.packets = 1;
-                    if !self.controller.paces() {
-                        let in_flight = self.flight.in_flight();
-                        (self.recovery).reduce(&mut cx.path, in_flight, &delivery);
-                    }
-                }
-            }
-            if self.transmission_timer().is_none() {
-                self.arm_retransmission(cx.shared);
-            }
-        }
-        self.publish(&mut cx.path);
-        fired
-    }
-
-    /// A retransmission timeout (RFC 6298 section 5.4 to 5.6, RFC 5681 section 3.1). False: the peer is given up.
-    pub(crate) fn on_timeout(&mut self, cx: &mut Context<impl Options>) -> bool {
-        if self.flight.is_empty() {
-            return true;
-        }
-        let linear = if self.lifetime.state() == State::SynSent {
-            cx.shared.config.profile.linear_syn_timeouts()
-        } else {
-            0
-        };
-        let limit = if self.lifetime.state().synchronised() {
-            cx.shared.config.limits.retries
-        } else {
-            cx.shared.config.limits.syn_retries + linear
-        };
-        let late_from = self.late_from(cx.shared.now);
-        self.recovery.timeouts.begin(late_from);
-        let timeout = cx.shared.config.user_timeout_ns;
-        let gives_up_at = match timeout {
-            0 => crate::NEVER,
-            _ => self.recovery.timeouts.first_at + timeout,
-        };
-        let too_long = self.recovery.timeouts() > 0 && cx.shared.now >= gives_up_at;
-        if self.window.is_closed() && self.silence.heard_at() >= self.flight.segments()[0].sent_at {
-            // It took the window back: what is sent again is a probe that it answers (RFC 9293 section 3.8.6.1, Linux `tcp_retransmit_timer`).
-            self.recovery.timeouts.count_one_at_most();
-        }
-        if self.recovery.timeouts() >= limit || too_long {
-            cx.shared.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
-            return false;
-        }
-        if self.mss.searches()
-            && self.recovery.timeouts() > 0
-            && self.lifetime.state().synchronised()
-        {
-            self.suspect_black_hole(cx, self.recovery.timeouts.first_at);
-        }
-        cx.shared.counters.increment(Mib::TcpExtTCPTimeouts);
-        cx.shared.event(EventKind::Timeout {
-            subflow: cx.path.index,
-            backoff: self.recovery.backoff(),
-        });
-        if self.lifetime.state().synchronised() {
-            self.enter_loss(cx);
-        } else {
-            self.flight.mark_syn_lost();
-        }
-        self.recovery.timeouts.count();
-        self.flight.repaired_below(1);
-        self.retransmit(cx, 0);
-        if self.recovery.timeouts() > linear {
-            self.recovery.timeouts.back_off();
-        }
-        self.timers.end_pending();
-        self.arm_retransmission(cx.shared);
-        self.timers
-            .no_later_than(gives_up_at.max(cx.shared.now + MILLISECOND));
-        self.publish(&mut cx.path);
-        true
-    }
-
-    /// From when on what a timeout is about counts as late: from when it was first sent again, now unless a recovery is under way; a SYN from the
-    /// beginning (Linux `retrans_stamp`, which `tcp_connect` sets).
+    /// From when on what a timeout is about counts as late: from when it was first sent again, now unless a recovery is under way
+    /// (Linux `retrans_stamp`).
     fn late_from(&self, now: Nanos) -> Nanos {
         match self.recovery.undo.first_retransmission() {
-            _ if self.lifetime.state() == State::SynSent => self.flight.segments()[0].sent_at,
             Some(first) if self.recovery.state >= CaState::Recovery => first.min(now),
             _ => now,
+        }
+    }
+
+    /// What has not come until now is lost, and no longer only out of order (RFC 8985).
+    fn on_reordering_timer(&mut self, cx: &mut Context<impl Options>) {
+        let mut delivery = Delivery::default();
+        let (recovery, mut at) = self.searching(cx.shared);
+        recovery.detect_losses(&mut at, &mut delivery);
+        if delivery.newly_lost > 0 {
+            self.controller.note_lost(delivery.newly_lost);
+            if self.recovery.state != CaState::Recovery {
+                self.enter_recovery(cx, &delivery);
+                delivery.packets = 1;
+                if !self.controller.paces() {
+                    let in_flight = self.flight.in_flight();
+                    (self.recovery).reduce(&mut cx.path, in_flight, &delivery);
+                }
+            }
+        }
+        if self.transmission_timer().is_none() {
+            self.arm_retransmission(cx.shared);
         }
     }
 
@@ -352,7 +270,105 @@ impl Socket {
     }
 }
 
+impl Socket {
+    /// Repeats the last segment as a probe.
+    pub(crate) fn repeat_as_probe(&mut self, cx: &mut Context<impl Options>) {
+        if let Some(last) = self.transfer.flight.segments().len().checked_sub(1) {
+            self.transfer.note_loss_probe(cx, true);
+            self.retransmit(cx, last);
+            if cx.shared.config.profile.times_tails_anew() {
+                self.transfer.flight.end_repetition(last);
+            }
+        }
+    }
+
+    pub(crate) fn next_deadline(&self) -> Nanos {
+        self.transfer
+            .timers
+            .next()
+            .min(self.receiver.ack_deadline())
+    }
+
+    /// Handles the timer that is due. Returns what the connection must know of.
+    pub(crate) fn on_timer(&mut self, cx: &mut Context<impl Options>) -> Fired {
+        self.transfer
+            .controller
+            .release_pacing(cx.shared.now, &mut cx.path);
+        let fired = self.transfer.timers.fire(cx.shared.now);
+        if fired == Fired::Reordering {
+            self.transfer.on_reordering_timer(cx);
+        }
+        self.publish(&mut cx.path);
+        fired
+    }
+
+    /// A retransmission timeout (RFC 6298 section 5.4 to 5.6, RFC 5681 section 3.1). False: the peer is given up.
+    pub(crate) fn on_timeout(&mut self, cx: &mut Context<impl Options>) -> bool {
+        if self.transfer.flight.is_empty() {
+            return true;
+        }
+        let (linear, late_from) = if self.lifetime.state() == State::SynSent {
+            // `tcp_connect` sets `retrans_stamp`.
+            let begun = self.transfer.flight.segments()[0].sent_at;
+            (cx.shared.config.profile.linear_syn_timeouts(), begun)
+        } else {
+            (0, self.transfer.late_from(cx.shared.now))
+        };
+        let limit = if self.lifetime.state().synchronised() {
+            cx.shared.config.limits.retries
+        } else {
+            cx.shared.config.limits.syn_retries + linear
+        };
+        self.transfer.recovery.timeouts.begin(late_from);
+        let timeout = cx.shared.config.user_timeout_ns;
+        let gives_up_at = match timeout {
+            0 => crate::NEVER,
+            _ => self.transfer.recovery.timeouts.first_at + timeout,
+        };
+        let too_long = self.transfer.recovery.timeouts() > 0 && cx.shared.now >= gives_up_at;
+        if self.window.is_closed()
+            && self.transfer.silence.heard_at() >= self.transfer.flight.segments()[0].sent_at
+        {
+            // It took the window back: what is sent again is a probe that it answers (RFC 9293 section 3.8.6.1, Linux `tcp_retransmit_timer`).
+            self.transfer.recovery.timeouts.count_one_at_most();
+        }
+        if self.transfer.recovery.timeouts() >= limit || too_long {
+            cx.shared.counters.increment(Mib::TcpExtTCPAbortOnTimeout);
+            return false;
+        }
+        if self.mss.searches()
+            && self.transfer.recovery.timeouts() > 0
+            && self.lifetime.state().synchronised()
+        {
+            self.suspect_black_hole(cx, self.transfer.recovery.timeouts.first_at);
+        }
+        cx.shared.counters.increment(Mib::TcpExtTCPTimeouts);
+        cx.shared.event(EventKind::Timeout {
+            subflow: cx.path.index,
+            backoff: self.transfer.recovery.backoff(),
+        });
+        if self.lifetime.state().synchronised() {
+            self.transfer.enter_loss(cx, self.mss.probes());
+        } else {
+            self.transfer.flight.mark_syn_lost();
+        }
+        self.transfer.recovery.timeouts.count();
+        self.transfer.flight.repaired_below(1);
+        self.retransmit(cx, 0);
+        if self.transfer.recovery.timeouts() > linear {
+            self.transfer.recovery.timeouts.back_off();
+        }
+        self.transfer.timers.end_pending();
+        self.transfer.arm_retransmission(cx.shared);
+        self.transfer
+            .timers
+            .no_later_than(gives_up_at.max(cx.shared.now + MILLISECOND));
+        self.publish(&mut cx.path);
+        true
+    }
+}
+
 /// A tail loss probe is the last that a socket sent, and unanswered.
 pub(crate) fn probes_tail(socket: &Socket) -> bool {
-    socket.recovery.probe.is_sent() && socket.recovery.timeouts() == 0
+    socket.transfer.recovery.probe.is_sent() && socket.transfer.recovery.timeouts() == 0
 }

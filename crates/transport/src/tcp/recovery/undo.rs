@@ -2,10 +2,10 @@
 
 use super::{Delivery, Recovery};
 use crate::path::Member;
-use crate::tcp::Socket;
 use crate::tcp::context::{Context, Options};
 use crate::tcp::flight::Flight;
 use crate::tcp::timestamp;
+use crate::tcp::transfer::Transfer;
 use crate::{MILLISECOND, Mib, Nanos};
 
 /// Whether a reduction may prove unnecessary.
@@ -109,7 +109,7 @@ impl Recovery {
     }
 }
 
-impl Socket {
+impl Transfer {
     /// A hole was filled by a packet that was delayed. True: retransmissions are under way still, and nothing more is to be done.
     pub(super) fn undo_in_mid_recovery(
         &mut self,
@@ -117,7 +117,7 @@ impl Socket {
         delivery: &Delivery,
         before: u64,
     ) -> bool {
-        let (recovery, sack) = (&self.recovery, self.negotiated.sack);
+        let (recovery, sack) = (&self.recovery, self.sack);
         if !recovery.undo.is_possible()
             || !recovery.delayed_not_lost(delivery.echo, &self.flight, sack)
         {
@@ -153,7 +153,7 @@ impl Socket {
         if let Some((cwnd, ssthresh)) = self.recovery.reduction.prior() {
             path.cwnd = self.controller.algorithm().undo(path, cwnd);
             path.ssthresh = path.ssthresh.max(ssthresh);
-            self.ecn.cwr_due = false;
+            self.cwr_due = false;
         }
         self.recovery.undo.end();
         self.recovery.timeouts.end();

@@ -112,7 +112,7 @@ def test_the_arguments_of_a_class_stay_as_they_are(folder: Path, kind: str) -> N
 
 def test_an_axis_of_algorithms_names_their_files(folder: Path) -> None:
     (folder / "own.py").write_text("class Own:\n    def select(self, view): ...\n")
-    own = '[vary]\n"host.client.scheduler" = ["own.py:Own", { name = "own.py:Own", trace = "own.py:Own" }]\n'
+    own = '[vary]\n"host.client.scheduler" = ["own.py:Own", { kind = "own.py:Own", trace = "own.py:Own" }]\n'
     scenario = load(folder, NETWORK + APPLICATION + own)
     assert folder / "own.py" in scenario.scripts()
     chosen = scenario.at([scenario.axes[0].values[1]]).host["client"].scheduler

@@ -246,7 +246,7 @@ def test_a_label_says_of_a_python_file_what_the_scenario_says(plain: str, tmp_pa
     source = "class First:\n    def select(self, view):\n        return 0\n"
     (tmp_path / "first.py").write_text(source)
     table = '"defaults.scheduler" = ["default", "first.py:First", { kind = "first.py:First" }]'
-    (tmp_path / "scenario.toml").write_text(f"{plain}\n[vary]\n{table}\n".replace("{ name", "{ mark = 1, name"))
+    (tmp_path / "scenario.toml").write_text(f"{plain}\n[vary]\n{table}\n".replace("{ kind", "{ mark = 1, kind"))
     assert labels(Scenario.load(tmp_path / "scenario.toml")) == {
         "defaults.scheduler": ["default", "first.py:First", "first.py:First mark=1"]
     }

@@ -29,7 +29,7 @@ def main() -> None:
     lab = labs.get("python-scheduler")
     longer = [*SETTINGS, f"duration={float(seconds) + 5:g} s", f"application.iperf.duration={seconds} s"]
     python = lab.scenario().with_settings(longer)
-    rust = python.with_settings(["host.client.scheduler.name=weighted-roundrobin"])
+    rust = python.with_settings(["host.client.scheduler.kind=weighted-roundrobin"])
     of_rust, decisions = measured(rust)
     of_python, same = measured(python)
     assert decisions == same, "the two rules differ"

@@ -106,7 +106,7 @@ def algorithms() -> str:
     parts = [
         "# Algorithms",
         "What a scenario can choose by name; `polypath algorithms` prints the same lists. Parameters are given in a"
-        ' table, `scheduler = { name = "kbest", k = 3 }`; queue disciplines, loss models and applications take theirs'
+        ' table, `scheduler = { kind = "kbest", k = 3 }`; queue disciplines, loss models and applications take theirs'
         " as [scenario files](scenario.md) describe.",
     ]
     for kind in registry.KINDS:

@@ -28,9 +28,9 @@ SCENARIO = """
 duration = "20 s"
 
 [defaults]
-scheduler = {name = "first-ready", skip = 0}
-congestion = {name = "aimd", decrease = 0.7}
-path_manager = {name = "later", wait_ms = 1500}
+scheduler = {kind = "first-ready", skip = 0}
+congestion = {kind = "aimd", decrease = 0.7}
+path_manager = {kind = "later", wait_ms = 1500}
 
 [host.client]
 [host.server]

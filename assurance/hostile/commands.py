@@ -76,6 +76,7 @@ ALL: Final = (
     Command("new-lab", ("new", "lab", "fresh"), ("fresh",)),
     Command("import", ("import", "stored/plan.json", "--out", "made.toml"), ("made.toml",)),
     Command("new-trace", ("new-trace", "lte", "lte.up"), ("lte.up",)),
+    Command("upgrade", ("upgrade", "small.toml", "--out", "now.toml"), ("now.toml",)),
     Command("labs", ("labs",)),
     Command("kernel-status", ("kernel", "status"), exact=False, answers=True),
     Command("run-linux", ("run", "small.toml", "--engine", "linux", "--out", "out"), ("out",), exact=False),

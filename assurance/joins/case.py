@@ -103,7 +103,7 @@ class Case:
         lines = [f"[host.{label}-{side}]"]
         endpoints = ", ".join(f'"{self._endpoint(side, each, net)}"' for each in getattr(self, side))
         flags = f"endpoints = [{endpoints}]" if endpoints else 'flags = "none"'
-        manager = f'name = "endpoints", {flags}, subflows = {subflows}, add_addr_accepted = {accepted}'
+        manager = f'kind = "endpoints", {flags}, subflows = {subflows}, add_addr_accepted = {accepted}'
         lines.append(f"path_manager = {{ {manager} }}")
         lines += filter(None, getattr(self, f"{side}_stack").split("; "))
         for number in _EVERY:

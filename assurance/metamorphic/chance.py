@@ -50,7 +50,7 @@ class Chance(Random):
         entry = self.choice(usable)
         own = [each for each in entry.parameters if self.happens(0.25)]
         given = {each.name: value for each in own if (value := self.parameter(each)) is not None}
-        return {"name": entry.name, **given} if given else entry.name
+        return {"kind": entry.name, **given} if given else entry.name
 
     def parameter(self, of: registry.Parameter) -> Any:
         """A value within its bounds; None where there are none."""

@@ -43,11 +43,11 @@ class _Paths:
     def text(self, at: Place, random: Random, to_server: int, to_client: int) -> str:
         label, net = at.label, at.net
         lines = [f"[router.{label}-ns2]", f"[host.{label}-ns1]"]
-        manager = f'name = "endpoints", endpoints = ["10.{net}.2.1 subflow"], subflows = 1, add_addr_accepted = 1'
+        manager = f'kind = "endpoints", endpoints = ["10.{net}.2.1 subflow"], subflows = 1, add_addr_accepted = 1'
         lines += [f"path_manager = {{ {manager} }}"]
         lines += [f'interface.eth{number}.address = "10.{net}.{number}.1"' for number in (1, 2)]
         lines += [f"[host.{label}-ns3]", f'interface.eth1.address = "10.{net}.3.3"']
-        lines += ['path_manager = { name = "endpoints", flags = "none", subflows = 1, add_addr_accepted = 1 }']
+        lines += ['path_manager = { kind = "endpoints", flags = "none", subflows = 1, add_addr_accepted = 1 }']
         for number, (rate, delay, queue) in enumerate(zip(self.rates, self.delays, self.queues, strict=True), 1):
             lines += [f"[link.{label}-{number}]", f'ends = ["{label}-ns1:eth{number}", "{label}-ns2"]']
             lines += [

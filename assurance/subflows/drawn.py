@@ -86,7 +86,7 @@ class _Hosts:
         if 0 in limits or 1 in limits:
             self.classes.add("small limits")
         parameters = f"{what}, subflows = {limits[0]}, add_addr_accepted = {limits[1]}"
-        yield f'path_manager = {{ name = "endpoints", {parameters} }}'
+        yield f'path_manager = {{ kind = "endpoints", {parameters} }}'
 
     def _endpoint(self, address: str) -> str:
         flags = self.random.choice(("subflow", "subflow", "signal", "signal", "subflow fullmesh", "subflow signal"))

@@ -50,7 +50,7 @@ def mappings(segments: list[Frame], ports: set[int]) -> set[tuple[str, ...]]:
 
 
 def test_a_nat_changes_addresses_and_ports_and_nothing_of_multipath_tcp(polypath: Polypath, tmp_path: Path) -> None:
-    nat = '{ name = "nat", keep_ports = false }'
+    nat = '{ kind = "nat", keep_ports = false }'
     captures = captured(
         polypath, tmp_path, "nat", *(x for i in (0, 1) for x in ("--set", f"link.path{i}.middlebox={nat}"))
     )
@@ -79,7 +79,7 @@ def test_a_nat_changes_addresses_and_ports_and_nothing_of_multipath_tcp(polypath
 def test_behind_a_box_that_strips_options_there_is_no_multipath_tcp(
     polypath: Polypath, tmp_path: Path, on: str
 ) -> None:
-    box = f'link.path0.middlebox={{ name = "strip-options", on = "{on}" }}'
+    box = f'link.path0.middlebox={{ kind = "strip-options", on = "{on}" }}'
     captures = captured(polypath, tmp_path, "none", "--set", box)
     assert matching(captures["server"], "tcp.options.mptcp.subtype") == []
     assert len(matching(captures["server"], "tcp.len > 0")) > 200

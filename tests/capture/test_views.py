@@ -93,7 +93,7 @@ def test_a_file_that_has_every_packet_twice(small: Small, expected: list[tuple[A
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_subflow_through_a_nat_counts_once(tmp_path: Path, order: int) -> None:
-    settings = ["duration=2 s", 'link.path1.middlebox={name = "nat"}']
+    settings = ["duration=2 s", 'link.path1.middlebox={kind = "nat"}']
     known, files = captured("aggregation", "mptcp", settings, tmp_path)
     told = trace(files[::order])
     assert len(metrics.connections(told.recording)) == 1

@@ -86,7 +86,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (tmp_path / "loop.py").write_text(LOOP)
     (tmp_path / "plain.toml").write_text(SCENARIO)
-    (tmp_path / "loop.toml").write_text(SCENARIO + '[defaults]\nscheduler = { name = "loop.py:Loop", seed = 1 }\n')
+    (tmp_path / "loop.toml").write_text(SCENARIO + '[defaults]\nscheduler = { kind = "loop.py:Loop", seed = 1 }\n')
     return tmp_path
 
 

@@ -69,7 +69,7 @@ def test_more_subflows_than_there_can_be_are_refused_where_they_are_asked_for(
 ) -> None:
     scenario = tmp_path / "many.toml"
     scenario.write_text(
-        'duration = "1 s"\n[defaults]\npath_manager = { name = "ndiffports", num_subflows = 65536 }\n'
+        'duration = "1 s"\n[defaults]\npath_manager = { kind = "ndiffports", num_subflows = 65536 }\n'
         '[host.client]\n[host.server]\n[link.path]\nends = ["client", "server"]\n'
         '[[application]]\nkind = "bulk"\n'
     )

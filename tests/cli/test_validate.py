@@ -226,7 +226,7 @@ def test_nothing_of_a_controller_is_executed(polypath: Any, scenario: Path, tmp_
 
 def test_arguments_that_a_class_does_not_take_are_said(polypath: Any, scenario: Path, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(SCHEDULER)
-    scenario.write_text(scenario.read_text() + '[defaults]\nscheduler = { name = "own.py:Own", k = 1 }\n')
+    scenario.write_text(scenario.read_text() + '[defaults]\nscheduler = { kind = "own.py:Own", k = 1 }\n')
     outcome = polypath("validate", scenario)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith("polypath: ")

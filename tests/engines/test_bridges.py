@@ -98,7 +98,7 @@ def test_silence_is_noticed_after_three_hello_times() -> None:
         ("core1", "rstp", 0, 0.001),
         # The root: what was heard of it goes around until it is too old.
         ("core0", "rstp", 15, 30),
-        ("core0", '{ name = "rstp", max_age_s = 6, forward_delay_s = 4 }', 1, 6),
+        ("core0", '{ kind = "rstp", max_age_s = 6, forward_delay_s = 4 }', 1, 6),
     ],
 )
 def test_a_fat_tree_finds_another_tree(failing: str, protocol: str, least: float, most: float) -> None:
@@ -266,9 +266,9 @@ size = "1 kB"
     ("bridging", "rest", "said"),
     [
         ('protocol = "rtsp"', "", r"x:3: .*unknown spanning tree protocol 'rtsp'.*rstp"),
-        ('protocol = { name = "rstp", hello_time = 1 }', "", r"x:3: .*no parameter 'hello_time'.*hello_time_s"),
-        ('protocol = { name = "stp", forward_delay_s = 4 }', "", r"forward_delay_s = 4 is too short .* at least 11"),
-        ('protocol = { name = "stp", hello_time_s = 10 }', "", r"max_age_s = 20 is too short .* at least 22"),
+        ('protocol = { kind = "rstp", hello_time = 1 }', "", r"x:3: .*no parameter 'hello_time'.*hello_time_s"),
+        ('protocol = { kind = "stp", forward_delay_s = 4 }', "", r"forward_delay_s = 4 is too short .* at least 11"),
+        ('protocol = { kind = "stp", hello_time_s = 10 }', "", r"max_age_s = 20 is too short .* at least 22"),
         ("priority = { s1 = 5000 }", "", r"x:3: .*steps of 4096, not 5000.*4096"),
         ("priority = { s3 = 4096 }", "", r"x:3: .*unknown router or switch 's3'.*s1"),
         ("priority = { a = 4096 }", "", r"unknown router or switch 'a'"),

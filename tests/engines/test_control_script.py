@@ -152,7 +152,7 @@ def test_bbr_in_python_is_bbr_where_it_probes_idles_and_is_policed(tmp_path: Pat
 
 @pytest.mark.parametrize("transport", ["tcp", "mpquic"])
 def test_one_that_sets_a_rate_fills_the_path(tmp_path: Path, transport: str) -> None:
-    made = '{ name = "own.py:Rate", gain = 1.2 }'
+    made = '{ kind = "own.py:Rate", gain = 1.2 }'
     fast = summary(run(scenario(tmp_path, made, RATE, transport)))["connections"][0]["goodput_mbps"]
     slow = summary(run(scenario(tmp_path, made.replace("1.2", "0.7"), RATE, transport)))["connections"][0]
     assert fast > 6 > slow["goodput_mbps"]

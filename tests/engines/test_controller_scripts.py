@@ -62,7 +62,7 @@ def test_the_same_rule_in_python_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_it_sees_the_names_of_switches_and_has_arguments(tmp_path: Path) -> None:
-    recording = ruled(tmp_path, OVER_CORE, '{ name = "own.py:OverCore", core = "core2" }')
+    recording = ruled(tmp_path, OVER_CORE, '{ kind = "own.py:OverCore", core = "core2" }')
     assert carried(recording, "core2") > 0
     assert [carried(recording, f"core{number}") for number in (0, 1, 3)] == [0, 0, 0]
 

@@ -237,7 +237,7 @@ up = false
 
 def test_spread_fills_all_paths() -> None:
     stack = '[defaults]\nprofile = "linux"\nreceive_buffer = "4 MiB"\n'
-    subflows = stack + 'path_manager = { name = "ndiffports", num_subflows = 4 }\n'
+    subflows = stack + 'path_manager = { kind = "ndiffports", num_subflows = 4 }\n'
     four = '[topology]\nkind = "parallel"\npaths = 4\nrate = "10 Mbps"\ndelay = "1 ms"\naccess = { rate = "1 Gbps" }\n'
     bulk = '[[application]]\nkind = "bulk"\nduration = "5 s"\n'
     recording = run(subflows + four + bulk, "spread")

@@ -15,7 +15,7 @@ name = "learned"
 duration = "5 s"
 
 [host.client]
-scheduler = { name = "learned.py:Learned", policy = { file = "policy.json" } }
+scheduler = { kind = "learned.py:Learned", policy = { file = "policy.json" } }
 [host.server]
 [router.r]
 [link.a]

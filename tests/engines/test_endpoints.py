@@ -15,11 +15,11 @@ duration = "6 s"
 [defaults]
 profile = "linux"
 [host.client]
-path_manager = { name = "endpoints", flags = "none", subflows = 4, add_addr_accepted = 4 }
+path_manager = { kind = "endpoints", flags = "none", subflows = 4, add_addr_accepted = 4 }
 interface.eth0.address = "10.1.0.1"
 interface.eth1.address = "192.168.1.1"
 [host.server]
-path_manager = { name = "endpoints", flags = "signal", subflows = 4, add_addr_accepted = 4 }
+path_manager = { kind = "endpoints", flags = "signal", subflows = 4, add_addr_accepted = 4 }
 interface.eth0.address = "10.1.0.2"
 interface.eth1.address = "192.168.1.2"
 [link.a]
@@ -40,9 +40,9 @@ duration = "12 s"
 [defaults]
 profile = "linux"
 [host.client]
-path_manager = { name = "endpoints", flags = "subflow", subflows = 8, add_addr_accepted = 8 }
+path_manager = { kind = "endpoints", flags = "subflow", subflows = 8, add_addr_accepted = 8 }
 [host.server]
-path_manager = { name = "endpoints", flags = "none", subflows = 8 }
+path_manager = { kind = "endpoints", flags = "none", subflows = 8 }
 [router.r]
 [link.a]
 ends = ["client:eth0", "r"]
@@ -121,9 +121,9 @@ duration = "8 s"
 [defaults]
 profile = "linux"
 [host.client]
-path_manager = { name = "endpoints", flags = "none", subflows = 8, add_addr_accepted = 8 }
+path_manager = { kind = "endpoints", flags = "none", subflows = 8, add_addr_accepted = 8 }
 [host.server]
-path_manager = { name = "endpoints", flags = "signal", subflows = 8 }
+path_manager = { kind = "endpoints", flags = "signal", subflows = 8 }
 [router.r]
 [link.c]
 ends = ["client", "r"]
@@ -248,7 +248,7 @@ up = true
 
 def test_endpoints_leave_with_their_interface_though_no_subflow_remains() -> None:
     """As the kernel does where a network manager deletes them (`mptcp_pm_rm_subflow`)."""
-    ran = Ran(LONE.replace("{manager}", '{ name = "endpoints", flags = "subflow", subflows = 8 }'))
+    ran = Ran(LONE.replace("{manager}", '{ kind = "endpoints", flags = "subflow", subflows = 8 }'))
     assert ran.count("client", "RmAddrTx") == ran.count("server", "RmAddr") == ran.count("client", "RmSubflow") == 1
     assert ran.established() == 2 * [("10.0.0.1", "10.0.0.2")]
     assert ran.ends["closed_ns"][0] // 10**6 == 1000
@@ -257,7 +257,7 @@ def test_endpoints_leave_with_their_interface_though_no_subflow_remains() -> Non
 
 def test_an_announcement_waits_for_a_subflow_to_leave_on() -> None:
     """It goes with the acknowledgement of a FIN on the one that is left (`mptcp_established_options`), and once."""
-    ran = Ran(LONE.replace("{manager}", '{ name = "endpoints", flags = "signal", subflows = 8 }'))
+    ran = Ran(LONE.replace("{manager}", '{ kind = "endpoints", flags = "signal", subflows = 8 }'))
     assert ran.count("client", "RmAddrTx") == ran.count("client", "AddAddrTx") == 1
     assert ran.count("server", "AddAddr") == 0
 
@@ -265,9 +265,9 @@ def test_an_announcement_waits_for_a_subflow_to_leave_on() -> None:
 def test_a_connection_that_closes_opens_and_announces_nothing() -> None:
     """Its attempt ends as the DATA_FIN leaves (`mptcp_subflow_shutdown`), and what waited for that waits on."""
     third = '[link.d]\nends = ["client:eth2", "server:eth2"]\nrate = "10 Mbps"\ndelay = "10 ms"\n'
-    manager = '{ name = "endpoints", flags = "signal subflow", subflows = 1 }'
+    manager = '{ kind = "endpoints", flags = "signal subflow", subflows = 1 }'
     text = APART.replace("[[application]]", f"{third}[[application]]")
-    text = text.replace('{ name = "endpoints", flags = "none", subflows = 4, add_addr_accepted = 4 }', manager)
+    text = text.replace('{ kind = "endpoints", flags = "none", subflows = 4, add_addr_accepted = 4 }', manager)
     text = text.replace('flags = "signal", subflows = 4', 'flags = "none", subflows = 4')
     text = text.replace('interface.eth1.address = "192.168.1.1"\n', "").replace(
         'kind = "bulk"', 'kind = "bulk"\nreverse = true'
@@ -284,12 +284,12 @@ def test_joins_at_a_port_of_its_own_are_counted() -> None:
 
 
 def test_a_connection_that_would_end_with_its_last_subflow_keeps_it() -> None:
-    ran = Ran(LONE.replace("{manager}", '{ name = "endpoints", flags = "subflow" }').replace('"linux"', '"rfc"'))
+    ran = Ran(LONE.replace("{manager}", '{ kind = "endpoints", flags = "subflow" }').replace('"linux"', '"rfc"'))
     assert ran.count("client", "RmAddrTx") == ran.count("client", "RmSubflow") == 0
     assert ran.established() == [("10.0.0.1", "10.0.0.2")]
 
 
-@pytest.mark.parametrize("manager", ['"default"', '"ndiffports"', '{ name = "endpoints", flags = "none" }'])
+@pytest.mark.parametrize("manager", ['"default"', '"ndiffports"', '{ kind = "endpoints", flags = "none" }'])
 def test_whoever_has_no_endpoints_hears_of_no_interface(manager: str) -> None:
     ran = Ran(LONE.replace("{manager}", manager))
     assert ran.count("client", "RmAddrTx") == ran.count("client", "RmSubflow") == 0
@@ -299,7 +299,7 @@ def test_whoever_has_no_endpoints_hears_of_no_interface(manager: str) -> None:
 
 def test_an_endpoint_of_the_first_address_has_its_own_id_until_an_address_is_used() -> None:
     """`mptcp_endp_get_local_id` before `mptcp_mpc_endpoint_setup`: the peer hears of an id that no subflow has."""
-    ran = Ran(LONE.replace("{manager}", '{ name = "endpoints", flags = "subflow", subflows = 0 }'))
+    ran = Ran(LONE.replace("{manager}", '{ kind = "endpoints", flags = "subflow", subflows = 0 }'))
     assert ran.count("client", "RmAddrTx") == ran.count("server", "RmAddr") == 1
     assert ran.count("client", "RmSubflow") == 0
     assert ran.established() == [("10.0.0.1", "10.0.0.2")]
@@ -412,10 +412,10 @@ duration = "4 s"
 [defaults]
 profile = "linux"
 [host.client]
-path_manager = { name = "endpoints", flags = "none", subflows = 4, add_addr_accepted = 4 }
+path_manager = { kind = "endpoints", flags = "none", subflows = 4, add_addr_accepted = 4 }
 interface.eth0.address = "10.1.0.1"
 [host.server]
-path_manager = { name = "endpoints", endpoints = ["10.2.0.2 signal"], subflows = 4 }
+path_manager = { kind = "endpoints", endpoints = ["10.2.0.2 signal"], subflows = 4 }
 interface.eth0.address = "10.1.0.2"
 interface.eth1.address = "10.2.0.2"
 [host.other]

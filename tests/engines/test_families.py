@@ -81,7 +81,7 @@ def test_the_kernel_has_both_families_as_the_simulator_has(first: str, subflows:
         pytest.skip(str(error))
     settings = [
         "defaults.profile=linux",
-        f"defaults.path_manager={{name='fullmesh', num_subflows={subflows}}}",
+        f"defaults.path_manager={{kind='fullmesh', num_subflows={subflows}}}",
         f"application.iperf.destination={first}",
     ]
     ends = {}

@@ -137,7 +137,7 @@ def test_an_interface_that_goes_down_is_abandoned(noq: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("noq", PAIRINGS)
 def test_the_path_manager_opens_paths_of_noq(noq: tuple[str, ...]) -> None:
-    steps = 'path_manager = { name = "scripted", steps = ["200 ms open 10.0.1.1 10.0.2.2"] }'
+    steps = 'path_manager = { kind = "scripted", steps = ["200 ms open 10.0.1.1 10.0.2.2"] }'
     recording = run(noq, FETCH.replace("1 MB", "3 MB"), client=steps)
     _, second = metrics.subflows(recording, only(recording))
     assert only(recording).finished
@@ -149,7 +149,7 @@ def test_the_path_manager_opens_paths_of_noq(noq: tuple[str, ...]) -> None:
 def test_a_nat_that_forgets_is_followed_to_its_new_port(noq: tuple[str, ...]) -> None:
     application = 'kind = "request-response"\ncount = 4\ninterval = "3 s"\nrequest = "5 kB"\nresponse = "50 kB"\n'
     text = TEXT.format(application=f'{application}transport = "quic"', more="", defaults="").replace(
-        '"client:eth0", "r"]', '"client:eth0", "r"]\nmiddlebox = { name = "nat", timeout_s = 1, keep_ports = false }'
+        '"client:eth0", "r"]', '"client:eth0", "r"]\nmiddlebox = { kind = "nat", timeout_s = 1, keep_ports = false }'
     )
     made = [f"host.{host}.stack=noq" for host in noq]
     recording = get("sim").run(Scenario.parse(text, "noq.toml").with_settings(made).plan())

@@ -41,7 +41,7 @@ seed = 1
 {controller or 'app = "app.py"'}
 delay = "{delay}"
 [defaults]
-path_manager = {{ name = "ndiffports", num_subflows = 6 }}
+path_manager = {{ kind = "ndiffports", num_subflows = 6 }}
 [host.a.interface.eth0]
 address = "10.0.0.1"
 [host.b.interface.eth0]

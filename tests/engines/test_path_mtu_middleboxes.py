@@ -13,8 +13,8 @@ from ..tshark import fields
 from .test_path_mtu import IPV6, MPTCP, SCENARIO, completion
 
 NAT = "link.{}.middlebox=nat"
-NAT6 = 'link.{}.middlebox={{ name = "nat", address = "2001:db8:ff::1", keep_ports = false }}'
-PORTS = 'link.{}.middlebox={{ name = "nat", keep_ports = false }}'
+NAT6 = 'link.{}.middlebox={{ kind = "nat", address = "2001:db8:ff::1", keep_ports = false }}'
+PORTS = 'link.{}.middlebox={{ kind = "nat", keep_ports = false }}'
 
 #: The router before the tunnel is the NAT itself; a NAT of its own stands before it.
 NEAR, FAR = "access", "home"
@@ -107,7 +107,7 @@ def test_a_report_of_what_the_nat_let_in() -> None:
 
 @pytest.mark.parametrize("box", ["split", "strip-options"])
 def test_boxes_without_state_let_reports_by(box: str) -> None:
-    wide = {"split": '{ name = "split", bytes = 1440 }'}.get(box, box)
+    wide = {"split": '{ kind = "split", bytes = 1440 }'}.get(box, box)
     recording = run(f"link.access.middlebox={wide}")
     assert told(recording) == [1400]
     assert completion(recording) < 4

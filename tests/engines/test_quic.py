@@ -136,7 +136,7 @@ def test_an_interface_that_goes_down_is_abandoned() -> None:
 
 @pytest.mark.parametrize("transport", ["quic", "mpquic"])
 def test_a_nat_that_forgets_is_followed_to_its_new_port(transport: str) -> None:
-    nat = 'middlebox = { name = "nat", timeout_s = 1, keep_ports = false }'
+    nat = 'middlebox = { kind = "nat", timeout_s = 1, keep_ports = false }'
     application = (
         'kind = "request-response"\ncount = 4\ninterval = "3 s"\nrequest = "5 kB"\nresponse = "50 kB"\n'
         f'transport = "{transport}"'

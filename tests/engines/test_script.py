@@ -115,9 +115,9 @@ def test_a_scheduler_that_fails_ends_the_run_with_its_own_line(tmp_path: Path, b
 def test_what_cannot_be_made_is_said_before_the_run(tmp_path: Path) -> None:
     source = "class Own:\n    def __init__(self, k):\n        self.k = 1 / k\n    def select(self, view): ...\n"
     with pytest.raises(EngineError, match=r"own\.py:3: ZeroDivisionError"):
-        run(scenario(tmp_path, 'scheduler = { name = "own.py:Own", k = 0 }', source))
+        run(scenario(tmp_path, 'scheduler = { kind = "own.py:Own", k = 0 }', source))
     with pytest.raises(EngineError, match="unexpected keyword argument 'q'"):
-        run(scenario(tmp_path, 'scheduler = { name = "own.py:Own", q = 0 }', source))
+        run(scenario(tmp_path, 'scheduler = { kind = "own.py:Own", q = 0 }', source))
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_path_manager_in_python_acts_at_its_times(tmp_path: Path) -> None:
 
 def test_the_scripted_path_manager_does_the_same(tmp_path: Path) -> None:
     steps = '["1 s open 10.0.1.1 10.0.2.2", "2000 ms backup 10.0.1.1 10.0.2.2"]'
-    scripted = f'path_manager = {{ name = "scripted", steps = {steps} }}'
+    scripted = f'path_manager = {{ kind = "scripted", steps = {steps} }}'
     python = run(scenario(tmp_path, 'path_manager = "own.py:Later"', PATH_MANAGER, "4 s"))
     assert same(run(scenario(tmp_path, scripted, duration="4 s")), python)
 
@@ -489,7 +489,7 @@ def test_a_path_manager_that_fails_ends_the_run(tmp_path: Path, answer: str, exp
 
 
 def test_empty_arguments_stay_when_nothing_is_left_out(tmp_path: Path) -> None:
-    made = scenario(tmp_path, 'scheduler = { name = "own.py:LowestRtt", f = "", e = {}, a = { b = "" } }', LOWEST_RTT)
+    made = scenario(tmp_path, 'scheduler = { kind = "own.py:LowestRtt", f = "", e = {}, a = { b = "" } }', LOWEST_RTT)
     for whole in (made.resolved(), Scenario.parse(made.to_toml(resolved=True), "x.toml")):
         chosen = whole.host["client"].scheduler
         assert chosen is not None
@@ -500,7 +500,7 @@ def test_empty_arguments_stay_when_nothing_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["inf", "nan", "2020-01-01", "[1, { a = -inf }]"])
 def test_an_argument_that_no_plan_carries_is_an_error_at_its_line(tmp_path: Path, value: str) -> None:
     with pytest.raises(ScenarioError, match=r"argument 'k' of .*own\.py:LowestRtt is ") as caught:
-        scenario(tmp_path, f'scheduler = {{ name = "own.py:LowestRtt", k = {value} }}', LOWEST_RTT)
+        scenario(tmp_path, f'scheduler = {{ kind = "own.py:LowestRtt", k = {value} }}', LOWEST_RTT)
     assert str(caught.value).startswith(f"{tmp_path / 'scenario.toml'}:6: ")
     assert "; it takes texts, finite numbers, booleans, lists and tables" in str(caught.value)
 
@@ -517,7 +517,7 @@ def test_an_argument_that_no_plan_carries_is_an_error_at_its_line(tmp_path: Path
 )
 def test_a_wrong_step_is_an_error_at_its_line(tmp_path: Path, step: str, expected: str) -> None:
     with pytest.raises(ScenarioError) as caught:
-        scenario(tmp_path, f'path_manager = {{ name = "scripted", steps = ["{step}"] }}')
+        scenario(tmp_path, f'path_manager = {{ kind = "scripted", steps = ["{step}"] }}')
     assert str(caught.value).startswith(f"{tmp_path / 'scenario.toml'}:6: ")
     assert expected in str(caught.value)
 

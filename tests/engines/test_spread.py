@@ -12,7 +12,7 @@ PARALLEL = """
 duration = "4 s"
 routing = "spread"
 [defaults]
-path_manager = { name = "ndiffports", num_subflows = 4 }
+path_manager = { kind = "ndiffports", num_subflows = 4 }
 [topology]
 kind = "parallel"
 paths = 4
@@ -26,7 +26,7 @@ TRAP = """
 duration = "3 s"
 routing = "spread"
 [defaults]
-path_manager = { name = "ndiffports", num_subflows = 2 }
+path_manager = { kind = "ndiffports", num_subflows = 2 }
 [host.client]
 [host.server]
 [router.a]
@@ -142,7 +142,7 @@ def test_it_knows_no_middleboxes() -> None:
 def test_a_torus_gives_a_connection_every_way_out() -> None:
     """In a torus of two dimensions four ways share no link but those of the hosts."""
     text = (
-        'duration = "3 s"\nrouting = "spread"\n[defaults]\npath_manager = { name = "ndiffports", num_subflows = 4 }\n'
+        'duration = "3 s"\nrouting = "spread"\n[defaults]\npath_manager = { kind = "ndiffports", num_subflows = 4 }\n'
         'receive_buffer = "4 MiB"\n[topology]\nkind = "torus"\nrate = "10 Mbps"\ndelay = "1 ms"\n'
         'access = { rate = "1 Gbps" }\n[[application]]\nkind = "bulk"\nclient = "h0"\nserver = "h10"\n'
     )

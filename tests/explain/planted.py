@@ -51,7 +51,7 @@ class Draft:
     def text(self) -> str:
         defaults = {
             "congestion": '"cubic"',
-            "scheduler": '{ name = "default", penalisation = false, opportunistic_retransmission = false }',
+            "scheduler": '{ kind = "default", penalisation = false, opportunistic_retransmission = false }',
             "receive_buffer": '"64 MB"',
             "send_buffer": '"64 MB"',
             "recovery": '"prr"',
@@ -161,7 +161,7 @@ def _behind(draft: Draft) -> None:
 
 
 def _controller(draft: Draft) -> None:
-    draft.defaults["congestion"] = '{ name = "vegas", alpha = 1, beta = 1 }'
+    draft.defaults["congestion"] = '{ kind = "vegas", alpha = 1, beta = 1 }'
     for path in draft.paths:
         path.lines.append(f'jitter = "{draft.random.uniform(2, 4):.1f} ms"')
 

@@ -30,7 +30,7 @@ backward = { rate = "2 Mbps" }
 [link.lte]
 ends = ["client", "r"]
 rate = "8 Mbps"
-middlebox = [{ name = "strip-options", direction = "both" }, "proxy"]
+middlebox = [{ kind = "strip-options", direction = "both" }, "proxy"]
 queue = { kind = "fq-codel", quantum = "300 B", drop_batch = "8 packets", ecn = false }
 backward = { queue = { kind = "pie", beta = 1.5, tupdate = "20 ms" } }
 [link.core]

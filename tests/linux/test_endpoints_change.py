@@ -38,7 +38,7 @@ block = "10 kB"
 duration = "3 s"
 start = "100 ms"
 """
-MANAGER = 'path_manager = {{ name = "endpoints", {}, subflows = 8, add_addr_accepted = 8 }}'
+MANAGER = 'path_manager = {{ kind = "endpoints", {}, subflows = 8, add_addr_accepted = 8 }}'
 
 
 def scenario(client: str, server: str, *events: str) -> Scenario:

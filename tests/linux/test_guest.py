@@ -438,7 +438,7 @@ def test_a_mesh_of_several_subflows_has_the_pairs_of_one(linux: Run) -> None:
     """Pairs of addresses whose interfaces lead apart carry none, and one without a way to the server opens none."""
     pairs = []
     for subflows in (1, 2):
-        manager = f"defaults.path_manager={{name='fullmesh', num_subflows={subflows}}}"
+        manager = f"defaults.path_manager={{kind='fullmesh', num_subflows={subflows}}}"
         opened = linux("apart", manager).table("subflow_ends").filter(pl.col("established_ns").is_not_null())
         pairs.append(sorted(opened.select("source", "destination").rows()))
     assert pairs[1] == sorted(2 * pairs[0])

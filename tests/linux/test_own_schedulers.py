@@ -51,7 +51,7 @@ def test_what_is_no_scheduler_is_told_in_a_line(scenario: Load, tmp_path: Path, 
 
 def test_parameters_are_refused(scenario: Load) -> None:
     with pytest.raises(ScenarioError, match="takes no parameters"):
-        scenario("pair", f'defaults.scheduler={{name = "{FILE}", k = 2}}')
+        scenario("pair", f'defaults.scheduler={{kind = "{FILE}", k = 2}}')
 
 
 @pytest.mark.parametrize("engine", ["sim", "live"])

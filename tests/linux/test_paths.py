@@ -39,7 +39,7 @@ class Case:
         hosts = {"client": (1, self.client), "server": (2, self.server)}
         lines = []
         for side, (number, parameters) in hosts.items():
-            lines += [f"[host.{name}-{side}]", f'path_manager = {{ name = "endpoints", {parameters} }}']
+            lines += [f"[host.{name}-{side}]", f'path_manager = {{ kind = "endpoints", {parameters} }}']
             lines += [f"interface.{self.backup}.backup = true"] * (side == "client" and bool(self.backup))
             lines += [f'interface.eth{path}.address = "10.{net}.{path}.{number}"' for path in range(self.apart)]
         ends = [(f"{name}-client:eth{path}", f"{name}-server:eth{path}") for path in range(self.apart)]

@@ -25,7 +25,7 @@ from polypath.scenario import Scenario
 from .conftest import DATAGRAMS, Ran
 
 #: Eight subflows for ten seconds.
-EIGHT = ('defaults.path_manager={name="ndiffports",num_subflows=8}', "link.path0.rate=100 Mbps")
+EIGHT = ('defaults.path_manager={kind="ndiffports",num_subflows=8}', "link.path0.rate=100 Mbps")
 HOSTILE = [
     "</script><script>window.hacked=1</script>",
     "<img src=x onerror=window.hacked=1>",

@@ -31,29 +31,29 @@ def complaint(text: str) -> str:
         ),
         (
             '"roundrobin"',
-            '{ name = "roundrobin", num_segment = 2 }',
+            '{ kind = "roundrobin", num_segment = 2 }',
             "8: host.client.scheduler: scheduler 'roundrobin' has no parameter 'num_segment'; "
             "did you mean 'num_segments'?",
         ),
         (
             '"roundrobin"',
-            '{ name = "roundrobin", num_segments = 0 }',
+            '{ kind = "roundrobin", num_segments = 0 }',
             "8: host.client.scheduler: parameter 'num_segments' of scheduler 'roundrobin' is at least 1, not 0",
         ),
         (
             '"roundrobin"',
-            '{ name = "roundrobin", cwnd_limited = 1 }',
+            '{ kind = "roundrobin", cwnd_limited = 1 }',
             "8: host.client.scheduler: parameter 'cwnd_limited' of scheduler 'roundrobin' takes true or false, not 1",
         ),
         (
             '"roundrobin"',
             "7",
-            '8: host.client.scheduler: expected a name such as "default", or a table with a name and parameters',
+            '8: host.client.scheduler: expected a name such as "default", or a table with its kind and parameters',
         ),
         (
             'loss = "1 %"',
-            'middlebox = { kind = "nat" }',
-            '27: link.path1.middlebox: expected a name such as "nat", or a table with a name and parameters',
+            'middlebox = { box = "nat" }',
+            '27: link.path1.middlebox: expected a name such as "nat", or a table with its kind and parameters',
         ),
         (
             '"roundrobin"',

@@ -100,7 +100,7 @@ def test_the_arguments_of_a_class_stay_as_they_are(folder: Path, kind: str) -> N
     (folder / "own.py").write_text("class Own:\n    def select(self, view): ...\n    def manage(self, view): ...\n")
     arguments = {"trace": "fast", "csv": ["a.csv"], "files": "f", "app": "g", "text": "x.py:Y", "more": {"har": "h"}}
     table = 'trace = "fast", csv = ["a.csv"], files = "f", app = "g", text = "x.py:Y", more = { har = "h" }'
-    given = f'{kind} = {{ name = "own.py:Own", {table} }}\n'
+    given = f'{kind} = {{ kind = "own.py:Own", {table} }}\n'
     axis = f'[vary]\n"host.client.{kind}.trace" = ["slow", "fast"]\n"host.client.{kind}.text" = ["x.py:Y", "z.py:Y"]\n'
     scenario = load(folder, NETWORK.replace("[host.server]", f"{given}[host.server]") + APPLICATION + axis)
     files = {folder / name for name in ("own.py", "slow.trace", "still.csv")}
@@ -112,7 +112,7 @@ def test_the_arguments_of_a_class_stay_as_they_are(folder: Path, kind: str) -> N
 
 def test_an_axis_of_algorithms_names_their_files(folder: Path) -> None:
     (folder / "own.py").write_text("class Own:\n    def select(self, view): ...\n")
-    own = '[vary]\n"host.client.scheduler" = ["own.py:Own", { name = "own.py:Own", trace = "own.py:Own" }]\n'
+    own = '[vary]\n"host.client.scheduler" = ["own.py:Own", { kind = "own.py:Own", trace = "own.py:Own" }]\n'
     scenario = load(folder, NETWORK + APPLICATION + own)
     assert folder / "own.py" in scenario.scripts()
     chosen = scenario.at([scenario.axes[0].values[1]]).host["client"].scheduler

@@ -8,7 +8,7 @@ from polypath.scenario import Scenario, ScenarioError, describe_topology
 VALUES = st.sampled_from(
     [
         *("1", "-1", "true", "nan", "[]", "{}", '""', '"x"', "1979-05-27", "9223372036854775807", "[[]]", "[{}]"),
-        *('[1, "a"]', "{a = 1}", "{kind = {}}", '{kind = "bulk"}', '{name = "lia"}', '"\\u0000"', '"::1"', '"r:"'),
+        *('[1, "a"]', "{a = 1}", "{kind = {}}", '{kind = "bulk"}', '{kind = "lia"}', '"\\u0000"', '"::1"', '"r:"'),
         *('"20 Mbps"', '"1 s"', '"1 %"', '"client"', '"client:eth0"', '["r", "server"]', "[3]"),
     ]
 )

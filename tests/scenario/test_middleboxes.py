@@ -35,7 +35,7 @@ def test_one_middlebox_and_several(tmp_path: Path) -> None:
     one = _load(tmp_path, 'middlebox = "nat"').plan().data["links"]
     assert one[0]["middleboxes"] == [{"name": "nat", "parameters": nat}]
     assert "middleboxes" not in one[1]
-    several = _load(tmp_path, 'middlebox = ["nat", { name = "split", bytes = 500 }]').plan().data["links"]
+    several = _load(tmp_path, 'middlebox = ["nat", { kind = "split", bytes = 500 }]').plan().data["links"]
     assert [each["name"] for each in several[0]["middleboxes"]] == ["nat", "split"]
     assert several[0]["middleboxes"][1]["parameters"]["bytes"] == 500
 
@@ -45,10 +45,10 @@ def test_one_middlebox_and_several(tmp_path: Path) -> None:
     [
         ('middlebox = "nta"', "unknown middlebox 'nta'; did you mean 'nat'?"),
         (
-            'middlebox = { name = "split", byte = 3 }',
+            'middlebox = { kind = "split", byte = 3 }',
             "middlebox 'split' has no parameter 'byte'; did you mean 'bytes'?",
         ),
-        ('middlebox = { name = "split", bytes = 3 }', "parameter 'bytes' of middlebox 'split' is at least 128, not 3"),
+        ('middlebox = { kind = "split", bytes = 3 }', "parameter 'bytes' of middlebox 'split' is at least 128, not 3"),
         ('middlebox = ["nat", 3]', "expected a name"),
         ("middlebox = []", "expected a middlebox or several, or none written at all"),
     ],

@@ -44,7 +44,7 @@ NOQ = 'congestion = "cubic"\nstack = "noq"'
             " there is reno, cubic",
         ),
         (
-            'stack = "noq"\ncongestion = { name = "lia", variant = "rfc" }',
+            'stack = "noq"\ncongestion = { kind = "lia", variant = "rfc" }',
             "",
             "congestion control 'lia' cannot run on 'client', which runs noq: it has none of that name;"
             " there is reno, cubic",
@@ -56,7 +56,7 @@ NOQ = 'congestion = "cubic"\nstack = "noq"'
             " there is default, fullmesh",
         ),
         (
-            f'{NOQ}\npath_manager = {{ name = "fullmesh", num_subflows = 2 }}',
+            f'{NOQ}\npath_manager = {{ kind = "fullmesh", num_subflows = 2 }}',
             "",
             "'num_subflows' of fullmesh cannot be set on 'client', which runs noq: it has num_subflows = 1",
         ),

@@ -126,9 +126,9 @@ STACK: dict[str, st.SearchStrategy[Any]] = {
     "profile": st.sampled_from(["rfc", "linux", "mptcp.org"]),
     "scheduler": st.one_of(
         st.sampled_from(["default", "redundant"]),
-        st.integers(1, 255).map(lambda n: {"name": "roundrobin", "num_segments": n}),
+        st.integers(1, 255).map(lambda n: {"kind": "roundrobin", "num_segments": n}),
     ),
-    "congestion": st.sampled_from(["reno", "olia", {"name": "lia", "variant": "mptcp.org"}]),
+    "congestion": st.sampled_from(["reno", "olia", {"kind": "lia", "variant": "mptcp.org"}]),
     "receive_buffer": BUFFERS,
     "send_buffer": BUFFERS,
     "mtu": st.integers(576, 9000),

@@ -140,7 +140,7 @@ def test_lowest_rtt_decided_outside_gives_the_bytes_of_the_built_in_one(transpor
     run = Run(scenario, decide=["host.client.scheduler"])
     ours = decided(run)
     plain = {"opportunistic_retransmission": False, "penalisation": False, "waits_for_pacer": False}
-    built_in = polypath.run(scenario.with_({"host.client.scheduler": {"name": "default", **plain}}))
+    built_in = polypath.run(scenario.with_({"host.client.scheduler": {"kind": "default", **plain}}))
     assert digest(ours) == digest(built_in)
 
 

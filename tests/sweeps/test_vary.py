@@ -21,7 +21,7 @@ def test_axes_come_in_the_order_written(plain: str) -> None:
     scenario = parsed(
         plain,
         '"link.path0.rate, link.path1.rate" = ["1 Mbps", "2 Mbps"]\n'
-        '"defaults.scheduler" = ["default", { name = "roundrobin", num_segments = 2 }]\nseeds = 3\n'
+        '"defaults.scheduler" = ["default", { kind = "roundrobin", num_segments = 2 }]\nseeds = 3\n'
         '[vary.loss]\nnone = {}\nwifi = { "link.path0.loss" = "2 %", "link.path0.jitter" = "1 ms" }',
     )
     assert labels(scenario) == {
@@ -84,7 +84,7 @@ def test_too_many_points(plain: str) -> None:
 def test_it_is_written_and_read_back(plain: str) -> None:
     scenario = parsed(
         plain,
-        '"defaults.scheduler" = [{ name = "roundrobin", num_segments = 2 }, "default"]\nseeds = 2\n'
+        '"defaults.scheduler" = [{ kind = "roundrobin", num_segments = 2 }, "default"]\nseeds = 2\n'
         '[vary."two words"]\nnone = {}\nwifi = { "link.path0.loss" = "2 %" }',
     )
     again = Scenario.parse(scenario.to_toml(), "again.toml")
@@ -125,7 +125,7 @@ def test_a_sweep_has_no_plan_of_its_own(scenario: Scenario) -> None:
         ("seeds=2", {"seed": ["1", "2"]}),
         ("seed=7,8", {"seed": ["7", "8"]}),
         (
-            'defaults.scheduler={name = "roundrobin", num_segments = 2},default,"roundrobin"',
+            'defaults.scheduler={kind = "roundrobin", num_segments = 2},default,"roundrobin"',
             {"defaults.scheduler": ["roundrobin num_segments=2", "default", "roundrobin"]},
         ),
     ],
@@ -245,8 +245,8 @@ def test_files_of_an_axis_are_beside_the_scenario_and_known(plain: str, table: s
 def test_a_label_says_of_a_python_file_what_the_scenario_says(plain: str, tmp_path: Path) -> None:
     source = "class First:\n    def select(self, view):\n        return 0\n"
     (tmp_path / "first.py").write_text(source)
-    table = '"defaults.scheduler" = ["default", "first.py:First", { name = "first.py:First" }]'
-    (tmp_path / "scenario.toml").write_text(f"{plain}\n[vary]\n{table}\n".replace("{ name", "{ mark = 1, name"))
+    table = '"defaults.scheduler" = ["default", "first.py:First", { kind = "first.py:First" }]'
+    (tmp_path / "scenario.toml").write_text(f"{plain}\n[vary]\n{table}\n".replace("{ kind", "{ mark = 1, kind"))
     assert labels(Scenario.load(tmp_path / "scenario.toml")) == {
         "defaults.scheduler": ["default", "first.py:First", "first.py:First mark=1"]
     }

@@ -39,6 +39,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "shell": Command("shell", "Keep a scenario's network up, and run commands in it at a prompt like Mininet's."),
     "validate": Command("validate", "Check scenarios without running them, and show what would run."),
     "new": Command("new", "Write a scenario with an explanation above each line, or a lab of your own."),
+    "upgrade": Command("upgrade", "Show scenarios and labs in the present form of the language, or rewrite them."),
     "new-trace": Command(
         "new_trace",
         "Write a synthetic trace of a link, from a published model with a seed: lte, wifi-walk or satellite.",

@@ -113,7 +113,7 @@ class _Console(Console):
         """Prints text without style or wrapping, for programs: rich takes a minute for 40 MB."""
         with self._heard():
             try:
-                self.file.write(_harmless(text))
+                self.file.write("\t".join(map(_harmless, text.split("\t"))))
                 self.file.flush()
             except BrokenPipeError:
                 self.on_broken_pipe()

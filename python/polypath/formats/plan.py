@@ -307,7 +307,7 @@ def _prefix(prefix: Data) -> str:
 
 
 def _algorithm(choice: Data) -> str | dict[str, Any]:
-    return {"name": choice["name"], **choice["parameters"]} if choice["parameters"] else str(choice["name"])
+    return {"kind": choice["name"], **choice["parameters"]} if choice["parameters"] else str(choice["name"])
 
 
 def _work(work: Data, applications: Sequence[Data]) -> dict[str, Any]:

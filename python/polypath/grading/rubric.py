@@ -14,7 +14,7 @@ from polypath.labs.claims import problems
 from polypath.measures import REGISTRY
 from polypath.registry import Kind
 from polypath.results.settled import settled
-from polypath.scenario import Scenario, ScenarioError, document
+from polypath.scenario import Scenario, ScenarioError, document, former
 from polypath.scenario.base import Model
 from polypath.scenario.document import Document
 from polypath.scenario.errors import Problem, unknown_at
@@ -187,7 +187,7 @@ class Rubric:
 
 def load(file: Path) -> Rubric:
     """Reads a rubric and checks all that does not need a submission. Raises ScenarioError with file and line."""
-    text = document.load(file, "rubric", _Text)
+    text = document.load(file, "rubric", _Text, former.told)
     said = text.said
     base = None if said.scenario is None else Scenario.load(file.parent / said.scenario)
     rubric = Rubric(file, said, base)

@@ -235,7 +235,7 @@ def _event(at: str, what: str) -> str:
 
 #: Requests with pauses, in which a NAT forgets the client.
 _IN_PAUSES: Final = 'kind = "request-response"\ncount = 4\ninterval = "3 s"\nrequest = "5 kB"\nresponse = "50 kB"'
-_FORGETFUL: Final = 'middlebox = { name = "nat", timeout_s = 1, keep_ports = false }'
+_FORGETFUL: Final = 'middlebox = { kind = "nat", timeout_s = 1, keep_ports = false }'
 
 
 def _all() -> Iterator[Case]:
@@ -341,7 +341,7 @@ def _of_multipath() -> Iterator[Case]:
         "A path that is opened after 1 s carries at least 10 % of 5 MB.",
         _fetch("5 MB"),
         _each(_whole, _carries("eth1")),
-        client='path_manager = { name = "scripted", steps = ["1 s open 10.0.1.1 10.0.2.2"] }',
+        client='path_manager = { kind = "scripted", steps = ["1 s open 10.0.1.1 10.0.2.2"] }',
     )
     yield Case(
         "mp-failover",

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from pydantic import ConfigDict, Field, model_validator
 
-from polypath.scenario import Scenario, ScenarioError, describe_topology, document
+from polypath.scenario import Scenario, ScenarioError, describe_topology, document, former
 from polypath.scenario.base import Model
 from polypath.scenario.document import Document
 from polypath.scenario.fields import Name, fault
@@ -252,4 +252,4 @@ class Lab:
 
 def described(folder: Path) -> Document[Description]:
     """What the folder's lab.toml says, and where. Raises ScenarioError."""
-    return document.load(folder / FILE, "lab", Description)
+    return document.load(folder / FILE, "lab", Description, former.told)

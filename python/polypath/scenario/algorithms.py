@@ -1,4 +1,4 @@
-"""Algorithms in a scenario: a name, or a table of a name and parameters, checked by the engine's registry."""
+"""Algorithms in a scenario: a kind, or a table of a kind and parameters, checked by the engine's registry."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def _reader(kind: registry.Kind) -> BeforeValidator:
             return Algorithm(name=value)
         if isinstance(value, dict):
             given = dict(value)
-            name = given.pop("name", None)
+            name = given.pop("kind", None)
             if isinstance(name, str):
                 return Algorithm(name=name, parameters=given)
         example = next(iter(registry.entries(kind)))
-        raise fault(f'expected a name such as "{example}", or a table with a name and parameters')
+        raise fault(f'expected a name such as "{example}", or a table with its kind and parameters')
 
     return BeforeValidator(read)
 
 
 def _write(value: Algorithm) -> str | dict[str, Any]:
-    return {"name": value.name, **value.parameters} if value.parameters else value.name
+    return {"kind": value.name, **value.parameters} if value.parameters else value.name
 
 
 def resolved(kind: registry.Kind, algorithm: Algorithm) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _known(kind: registry.Kind) -> AfterValidator:
         try:
             resolved(kind, value)
         except registry.RegistryError as error:
-            raise fault(error.message, error.hint, (error.key or "name",)) from error
+            raise fault(error.message, error.hint, (error.key or "kind",)) from error
         return value
 
     return AfterValidator(check)

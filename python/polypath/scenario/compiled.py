@@ -30,7 +30,7 @@ def is_at(place: Sequence[str | int], text: str) -> bool:
     steps = [step.rpartition(".")[2] for step in place if isinstance(step, str)]
     if not is_file(text) or not steps:
         return False
-    return steps[-1] == _PLACE or (len(steps) > 1 and steps[-1] == "name" and steps[-2] == _PLACE)
+    return steps[-1] == _PLACE or (len(steps) > 1 and steps[-1] == "kind" and steps[-2] == _PLACE)
 
 
 def parameters(name: str, given: dict[str, Any]) -> dict[str, Any]:

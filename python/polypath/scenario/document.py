@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Generic, TypeVar
@@ -43,11 +43,15 @@ class Document(Generic[_Of]):
             raise _collected(found)
 
 
-def load(file: FilePath, what: str, model: type[_Of]) -> Document[_Of]:
-    """Reads a file; `what` names its content in errors. Raises ScenarioError with every fault found."""
+def load(
+    file: FilePath, what: str, model: type[_Of], renewed: Callable[[str, str], str] = lambda text, filename: text
+) -> Document[_Of]:
+    """Reads a file; `what` names its content in errors, `renewed` puts old forms of a text into new
+    ones, line by line. Raises ScenarioError with every fault found."""
     text = read_text(file, what)
     syntax.require_shallow(text, str(file))
     try:
+        text = renewed(text, str(file))
         data = tomllib.loads(text)
         positions = Positions(text)
     except RecursionError as error:

@@ -98,7 +98,7 @@ def _argument(key: str, name: str) -> Sequence[str]:
     *steps, _ = within = [key, *name.split(".")]
     tables = [number for number, step in enumerate(steps) if step in _ALGORITHMS]
     chosen = (number for number in tables if number == 0 or steps[number - 1] not in _BY_NAME)
-    return next((within[number + 1 :] for number in chosen if within[number + 1 :] != ["name"]), ())
+    return next((within[number + 1 :] for number in chosen if within[number + 1 :] != ["kind"]), ())
 
 
 def anchored(data: Any, folder: Path) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 from pydantic import PrivateAttr, ValidationError
 
 from polypath.registry import RegistryError
-from polypath.scenario import files, rows, script, seeds, syntax
+from polypath.scenario import files, former, rows, script, seeds, syntax
 from polypath.scenario import plan as planning
 from polypath.scenario import settings as setting
 from polypath.scenario import vary as varying
@@ -69,6 +69,8 @@ class Scenario(Tables):
         try:
             data = tomllib.loads(text)
             positions = Positions(text)
+            data, old = former.renewed(data)
+            former.tell(old, lambda path: (filename, positions.line(path)))
             if folder is not None:
                 data = files.anchored(data, folder)
         except RecursionError as error:
@@ -86,6 +88,8 @@ class Scenario(Tables):
 
     @classmethod
     def _checked(cls, data: dict[str, Any], where: Where, written: dict[str, str] | None = None) -> Self:
+        data, old = former.renewed(data)
+        former.tell(old, where)
         try:
             scenario = cls.model_validate(data)
             scenario._resolved  # noqa: B018, raises Inconsistent
@@ -398,7 +402,7 @@ def _pruned(node: Any) -> Any:
     if isinstance(node, list):
         return [_pruned(item) for item in node]
     if isinstance(node, dict):
-        name = node.get("name")
+        name = node.get("kind")
         if isinstance(name, str) and script.is_script(name):
             return node  # its class knows what an empty argument says
         inner = {key: _pruned(value) for key, value in node.items()}

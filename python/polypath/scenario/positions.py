@@ -1,6 +1,6 @@
-"""Where each key of a TOML text is written.
+"""Where each key and each value of a TOML text is written.
 
-The text has been accepted by `tomllib`; this walks it again for line numbers alone, so it need not judge the grammar
+The text has been accepted by `tomllib`; this walks it again for places alone, so it need not judge the grammar
 (TOML 1.0.0).
 A path is a tuple of keys and of indices into arrays: ("application", 0, "size").
 """
@@ -11,6 +11,8 @@ import re
 import tomllib
 
 Path = tuple[str | int, ...]
+Span = tuple[int, int]
+"""A part of the text: where it begins, and where what follows it begins."""
 
 _BLANK = " \t"
 #: Strings by what they begin with; up to two of the quotes before the end of a long one are its own.
@@ -24,13 +26,16 @@ _SPACE = " \t\r\n"
 
 
 class Positions:
-    """The lines of a TOML text's keys."""
+    """The places of a TOML text's keys and values."""
 
     def __init__(self, text: str) -> None:
-        self._text = text.replace("\r\n", "\n")
+        self._text = text
         self._at = 0
         self._line = 1
         self._lines: dict[Path, int] = {}
+        self._keys: dict[Path, list[Span]] = {}
+        self._values: dict[Path, Span] = {}
+        self._parts: list[Span] = []
         self._counts: dict[Path, int] = {}
         self._document()
 
@@ -40,6 +45,14 @@ class Positions:
             if path[:length] in self._lines:
                 return self._lines[path[:length]]
         return None
+
+    def keys(self, path: Path) -> list[Span]:
+        """Every place where the last step of `path`, a key, is written: a table's may be several."""
+        return self._keys.get(path, [])
+
+    def value(self, path: Path) -> Span | None:
+        """The place of the value at `path`; None of a table with a header."""
+        return self._values.get(path)
 
     def _peek(self) -> str:
         return self._text[self._at] if self._at < len(self._text) else ""
@@ -87,6 +100,7 @@ class Positions:
         path: Path = ()
         for number, part in enumerate(key, start=1):
             path = (*path, part)
+            self._keys.setdefault(path, []).append(self._parts[number - 1])
             if repeated and number == len(key):
                 self._counts[path] = self._counts.get(path, 0) + 1
             if path in self._counts:
@@ -94,7 +108,8 @@ class Positions:
         return path
 
     def _key(self) -> list[str]:
-        parts = []
+        parts: list[str] = []
+        self._parts = []
         while True:
             self._skip(_BLANK)
             start = self._at
@@ -105,6 +120,7 @@ class Positions:
                 while (here := self._peek()) and here not in " \t=.]":
                     self._step()
                 parts.append(self._text[start : self._at])
+            self._parts.append((start, self._at))
             self._skip(_BLANK)
             if self._peek() != ".":
                 return parts
@@ -112,13 +128,21 @@ class Positions:
 
     def _pair(self, table: Path) -> None:
         line = self._line
-        path = (*table, *self._key())
+        key = self._key()
+        path = (*table, *key)
+        for number, part in enumerate(self._parts, start=1):
+            self._keys.setdefault((*table, *key[:number]), []).append(part)
         self._note(path, line)
         self._step()
         self._skip(_BLANK)
         self._value(path)
 
     def _value(self, path: Path) -> None:
+        start = self._at
+        self._one_value(path)
+        self._values[path] = (start, self._at)
+
+    def _one_value(self, path: Path) -> None:
         here = self._peek()
         if here in "\"'":
             self._string()

@@ -84,14 +84,14 @@ def _choice(kind: registry.Kind) -> dict[str, Any]:
 _SCRIPT = {"type": "string", "pattern": script.PATTERN, "description": "A class in a Python file."}
 _SCRIPT_TABLE = {
     "type": "object",
-    "properties": {"name": _SCRIPT},
-    "required": ["name"],
+    "properties": {"kind": _SCRIPT},
+    "required": ["kind"],
     "additionalProperties": {"description": "An argument of the class."},
 }
 
 
 def _table(entry: registry.Entry) -> dict[str, Any]:
-    properties: dict[str, Any] = {"name": {"const": entry.name, "description": entry.description}}
+    properties: dict[str, Any] = {"kind": {"const": entry.name, "description": entry.description}}
     for parameter in entry.parameters:
         bounds = {"minimum": parameter.minimum, "maximum": parameter.maximum}
         items = {"integers": {"items": {"type": "integer", **_present(bounds)}, "minItems": 1}}
@@ -104,7 +104,7 @@ def _table(entry: registry.Entry) -> dict[str, Any]:
             **items.get(parameter.kind, bounds),
         }
         properties[parameter.name] = _present(described)
-    return {"type": "object", "properties": properties, "required": ["name"], "additionalProperties": False}
+    return {"type": "object", "properties": properties, "required": ["kind"], "additionalProperties": False}
 
 
 def keys_at(path: Path, data: Any, root: type[Model] = Tables) -> list[str]:

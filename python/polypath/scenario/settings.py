@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
+from polypath.scenario import former
 from polypath.scenario.errors import ScenarioError, unknown
 from polypath.scenario.positions import Path
 from polypath.scenario.schema import keys_at
@@ -25,6 +26,8 @@ class Setting:
     """One setting: where it goes and what it is; `origin` names in errors what asked for it."""
 
     def __init__(self, path: str, value: Any, origin: str | None) -> None:
+        path, value, old = former.setting(path, value)
+        former.tell(old, lambda _: (origin, None))
         self.steps = [step.strip() for step in path.strip().split(".")]
         self.value = value
         self.origin = origin
@@ -103,7 +106,7 @@ class Setting:
                 table[key] = name
         inner = table[key]
         if isinstance(inner, str) and key in _ALGORITHMS:
-            inner = table[key] = {"name": inner}
+            inner = table[key] = {"kind": inner}
         if not isinstance(inner, dict | list):
             where = ".".join(str(part) for part in path)
             raise self.error(f"{where} is {inner!r}, not a table: there is nothing to set in it")

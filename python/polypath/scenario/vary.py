@@ -139,7 +139,7 @@ def label(value: Any) -> str:
             return " / ".join(label(item) for item in value)
         case {"file": str(file), **rest} if not rest:
             return file
-        case {"name": str(name), **rest}:
+        case {"kind": str(name), **rest}:
             return " ".join([name, *(f"{key}={label(item)}" for key, item in rest.items())])
         case dict():
             return " ".join(f"{key}={label(item)}" for key, item in value.items())
@@ -190,7 +190,7 @@ def extended(vary: Mapping[str, Any], text: str) -> tuple[dict[str, Any], str]:
     For an axis of a file's rows, `AXIS=A,B*` and `AXIS.COLUMN=A,B*` choose among all of them. Raises ScenarioError.
     """
     name, equals, given = (part.strip() for part in text.partition("="))
-    words = _split(given)
+    words = split(given)
     if not name or not equals or not all(words):
         raise ScenarioError("an axis is PATH=VALUE,VALUE, such as link.path0.rate=5 Mbps,10 Mbps", f"--vary {text}")
     axis, _, column = name.partition(".")
@@ -224,7 +224,7 @@ def anchored(text: str, folder: Path, *, axis: bool = False) -> str:
     given = given.strip()
     value = literal(given)
     if axis and not isinstance(value, list):
-        value = [literal(word) for word in _split(given)]
+        value = [literal(word) for word in split(given)]
     made = files.anchored({path.strip(): value}, folder)[path.strip()]
     if not equals or made == value:
         return text
@@ -251,7 +251,7 @@ def no_value(label: str, known: Sequence[str], origin: str) -> ScenarioError:
     return ScenarioError(message, origin, hint=hint)
 
 
-def _split(text: str) -> list[str]:
+def split(text: str) -> list[str]:
     """At the commas that stand in no brackets and no quotes."""
     words, depth, quote = [""], 0, ""
     for character in text:
@@ -337,7 +337,7 @@ def _repeated(made: Mapping[str, Axis]) -> Iterator[tuple[str, str]]:
 
 
 def literal(text: str) -> Any:
-    """A value as a command line gives it: TOML where the text is that (true, 3, ["1 kB"], {name = ..}), else text."""
+    """A value as a command line gives it: TOML where the text is that (true, 3, ["1 kB"], {kind = ..}), else text."""
     try:
         data = tomllib.loads(f"value = {text}\n")
     except (tomllib.TOMLDecodeError, RecursionError):

@@ -379,7 +379,7 @@ def _prepared(
             raise EngineError(f"'{key}' cannot be decided; {better}")
         if key in settings:
             raise EngineError(f"'{key}' is named twice, in decide and in algorithms")
-        chosen: dict[str, Any] = {"name": f"{_SOURCE}:{CLASSES[last]}", "key": key}
+        chosen: dict[str, Any] = {"kind": f"{_SOURCE}:{CLASSES[last]}", "key": key}
         interval = decide.get(key)
         if last == "congestion":
             chosen["interval"] = 0.0 if interval is None else float(interval)

@@ -94,7 +94,7 @@ def _iperf_scenario(topology: Topology, experiment: Experiment) -> Traffic:
     manager = experiment.line("kpmc" if "kpmc" in experiment.lines else "kpm").value
     hosts: dict[str, dict[str, Any]] = {}
     if manager == "fullmesh":
-        hosts["client"] = {"path_manager": {"name": manager, "num_subflows": subflows}}
+        hosts["client"] = {"path_manager": {"kind": manager, "num_subflows": subflows}}
     return Traffic(applications, 50.0 + PATIENCE_S, hosts)
 
 

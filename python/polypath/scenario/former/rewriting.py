@@ -24,6 +24,9 @@ _VALUE: Final = "value"
 #: Tables of labs and rubrics.
 _OF_OTHERS: Final = ("run", "expect", "points")
 
+#: What a basic string cannot have as it is.
+_ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+
 Edit = tuple[Span, str]
 
 
@@ -97,8 +100,16 @@ def _quoted(made: str, before: str) -> str:
     """A text in the quotes that it had."""
     quotes = before[:3] if before[:3] in ('"""', "'''") else before[:1]
     if quotes[0] == '"':
-        made = made.replace("\\", "\\\\").replace('"', '\\"')
+        plain = "\n\t" if len(quotes) == 3 else "\t"
+        made = "".join(_escaped(letter) if letter not in plain else letter for letter in made)
     return f"{quotes}{made}{quotes}"
+
+
+def _escaped(letter: str) -> str:
+    """A letter of a basic string (TOML 1.0, "String")."""
+    if letter in _ESCAPES:
+        return _ESCAPES[letter]
+    return letter if letter >= " " and letter != "\x7f" else f"\\u{ord(letter):04x}"
 
 
 def _setting(form: Renamed, text: str, axis: bool) -> str | None:

@@ -21,6 +21,8 @@
 //! | a subflow's queue is filled beyond its window, up to its send buffer | `queues_are_filled_beyond_the_window` |
 //! | the fourth ACK leaves alone; only what the peer says of the stream has data follow it | `the_fourth_ack_of_a_join_leaves_alone` |
 //! | what a subflow leaves goes to those that end next | `a_subflow_that_ends_next_takes_over` |
+//! | ... also where the peer withdraws both addresses in one option | `a_subflow_that_is_withdrawn_next_takes_over` |
+//! | a subflow that was left has no part in the send buffer, although its socket goes on | `a_subflow_that_was_left_has_no_part_in_the_buffer` |
 //! | an attempt of a server's that fails schedules everything in flight again, too | `a_servers_failed_attempt_schedules_everything_anew` |
 //! | a join on its way does not hold up the data timer | `an_unanswered_join_delays_no_repetition` |
 //! | no route: no SYN, and the connection is over | `a_connection_without_a_route_ends_at_once` |
@@ -617,6 +619,79 @@ fn a_subflow_that_ends_next_takes_over() {
     let anew = pair.data(Side::Server).filter(|it| it.at == left);
     let anew: Vec<_> = anew.map(|it| (it.path, it.purpose)).collect();
     assert!(anew.contains(&(1, Purpose::Reinjection)), "{anew:?}");
+}
+
+/// Linux `mptcp_pm_rm_addr_recv` runs in the worker, where `__mptcp_push_pending` gives data to any subflow.
+#[test]
+fn a_subflow_that_is_withdrawn_next_takes_over() {
+    let mut pair = meshed(&upstream(), &[40 * MS, 20 * MS, 10 * MS]);
+    let of = |pair: &Pair, index: usize| {
+        let own = client_address(index);
+        let subflows = pair.client.connection().subflows();
+        let place = subflows
+            .iter()
+            .position(|it| it.tuple.local.ip() == own)
+            .expect("it is there");
+        subflows[place].local_id
+    };
+    let ids = vec![of(&pair, 1), of(&pair, 2)];
+    pair.links[1].up = false;
+    pair.write(Side::Server, 200_000);
+    pair.run_for(200 * MS);
+    pair.hook(move |packet| {
+        if packet.from == Side::Client && !packet.options().is_empty() {
+            for option in &mut packet.segment.rare_mut().mptcp {
+                if let MptcpOption::RemoveAddr { address_ids } = option {
+                    address_ids.clone_from(&ids);
+                }
+            }
+        }
+        Fate::Pass
+    });
+    pair.act(Side::Client, |connection, now| {
+        connection.set_address_up(client_address(1), false, now)
+    });
+    let removed = |pair: &Pair| pair.counter(Side::Server, Mib::MPTcpExtRmAddr) == 2;
+    let limit = pair.now + SECOND;
+    assert!(pair.run_until_that(limit, removed));
+    let left = pair.now;
+    let anew = pair.data(Side::Server).filter(|it| it.at == left);
+    let anew: Vec<_> = anew.map(|it| (it.path, it.purpose)).collect();
+    assert!(anew.contains(&(2, Purpose::Reinjection)), "{anew:?}");
+}
+
+/// Linux `__mptcp_sync_sndbuf` goes through the connection's list, which a subflow leaves in `__mptcp_close_ssk`.
+#[test]
+fn a_subflow_that_was_left_has_no_part_in_the_buffer() {
+    let mut pair = Pair::with(
+        &upstream(),
+        &upstream(),
+        vec![Link::limited(10 * MS, 10_000_000, 2 * SECOND); 2],
+        1,
+        7,
+    );
+    pair.write(Side::Client, 40_000_000);
+    pair.run_for(5 * SECOND);
+    let own = client_address(1);
+    pair.links[1].up = false;
+    pair.act(Side::Client, |connection, now| {
+        connection.set_address_up(own, false, now)
+    });
+    let buffer = |pair: &Pair| pair.client.connection().buffers().0;
+    pair.run_for(100 * MS);
+    let left = buffer(&pair);
+    // The socket that was left hears of what it sent.
+    pair.links[1].up = true;
+    pair.act(Side::Client, |connection, now| {
+        connection.set_address_up(own, true, now)
+    });
+    pair.run_for(2 * SECOND);
+    assert!(buffer(&pair) > left);
+    let parts = pair.client.connection().paths().iter();
+    let subflows = pair.client.connection().subflows().iter();
+    let open = parts.zip(subflows).filter(|(_, it)| it.closed_at.is_none());
+    let sum: u64 = open.map(|(path, _)| path.buffer).sum();
+    assert!(buffer(&pair) <= sum + 4_096, "{} for {sum}", buffer(&pair));
 }
 
 /// Linux `mptcp_close_ssk` does not ask who carried what.

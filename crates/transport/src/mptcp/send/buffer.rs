@@ -130,13 +130,17 @@ impl DataSender {
 
 impl Connection {
     /// Sums up the subflows' buffers where that of one which is through its handshake has changed; one that this host is setting up has a buffer,
-    /// too, which counts from then on (Linux `mptcp_propagate_sndbuf`, `__mptcp_sync_sndbuf`).
+    /// too, which counts from then on (Linux `mptcp_propagate_sndbuf`, `__mptcp_sync_sndbuf`). One that this host has left counts no longer,
+    /// although its socket goes on.
     pub(super) fn sum_buffers(&mut self) {
         let Some(fragments) = &mut self.send.fragments else {
             return;
         };
         let (mut sum, mut through) = (0, 0);
         for (subflow, path) in self.subflows.iter().zip(&self.paths) {
+            if subflow.closed_at.is_some() {
+                continue;
+            }
             if subflow.socket.state().synchronised() {
                 through += path.buffer;
             }

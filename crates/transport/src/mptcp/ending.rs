@@ -4,6 +4,7 @@ use polypath_wire::mptcp::{MptcpOption, ResetReason};
 use polypath_wire::tcp::Segment;
 
 use super::connection::Connection;
+use super::send::push_left;
 use super::subflow::Subflow;
 use crate::path_manager::Occasion;
 use crate::tcp::{Socket, State};
@@ -76,7 +77,7 @@ impl Connection {
         self.note_deadline(subflow);
         self.follow_loss(reason);
         if self.send.outstanding() {
-            self.push_left();
+            push_left(self);
         }
     }
 

@@ -12,6 +12,8 @@ mod schedule;
 pub(crate) mod standing;
 mod zero_window_probe;
 
+pub(in crate::mptcp) use schedule::push_left;
+
 use std::collections::VecDeque;
 
 use crate::scheduler::PathSet;

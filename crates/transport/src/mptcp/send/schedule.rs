@@ -11,6 +11,20 @@ use crate::scheduler::{
 use crate::tcp::context::Shared;
 use crate::tcp::{Chunk, Kind, Push, Socket};
 
+/// What a subflow left behind leaves before the next one ends, also while a packet is taken in: the kernel's worker ends subflows
+/// (`mptcp_pm_worker`, `__mptcp_push_pending`), which delegates nothing. The writer waits as for any packet.
+pub(in crate::mptcp) fn push_left(connection: &mut Connection) {
+    let softirq = connection.shared.softirq.take();
+    let queues = connection.send.fragments.is_some() && connection.session.multipath.is_some();
+    if softirq.is_some() && queues {
+        connection.push_fragments();
+        connection.watch_window();
+    } else {
+        connection.push();
+    }
+    connection.shared.softirq = softirq;
+}
+
 impl Connection {
     /// Sends what may be sent.
     pub(in crate::mptcp) fn push(&mut self) {

@@ -113,19 +113,6 @@ impl Connection {
         self.watch_window();
     }
 
-    /// What a subflow left behind leaves before the next one ends, also while a packet is taken in: the kernel's worker ends subflows
-    /// (`mptcp_pm_worker`, `__mptcp_push_pending`), which delegates nothing. The writer waits as for any packet.
-    pub(in crate::mptcp) fn push_left(&mut self) {
-        let softirq = self.shared.softirq.take();
-        if softirq.is_some() && self.send.fragments.is_some() && self.session.multipath.is_some() {
-            self.push_fragments();
-            self.watch_window();
-        } else {
-            self.push();
-        }
-        self.shared.softirq = softirq;
-    }
-
     fn push_fragments(&mut self) {
         if let Some(fragments) = &mut self.send.fragments
             && !fragments.delegated()

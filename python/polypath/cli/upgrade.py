@@ -51,10 +51,10 @@ def upgrade(
     ] = False,
     out_file: OutFile = None,
 ) -> int:
-    """Put scenarios, labs and rubrics into the present form of the language.
+    """Show scenarios and labs in the present form of the language, or rewrite them.
 
-    It replaces only old forms. Comments, layout and all else stay as they are, and the plans stay the same. Each old
-    form is listed with its line and the new one.
+    It takes rubrics, too. It replaces only old forms. Comments, layout and all else stay as they are, and the plans
+    stay the same. Each old form is listed with its line and the new one.
 
     Without an option, it prints one file in the new form. `--out` writes that into a new file. `--in-place` rewrites
     any number of files, and keeps each original beside.

@@ -21,7 +21,7 @@ LARGE = {
     "transport/mptcp/send::DataSender": Size(26, 40),
     "transport/stream/receiver::Receiver": Size(22, 49),
     "transport/tcp/recovery::Delivery": Size(18, 2),
-    "transport/tcp::Socket": Size(9, 138),
+    "transport/tcp::Socket": Size(9, 122),
 }
 
 

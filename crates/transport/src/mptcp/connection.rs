@@ -285,7 +285,7 @@ impl Connection {
     /// numbers are to begin (RFC 6191).
     pub fn end_time_wait(&mut self, subflow: usize, now: Nanos) -> Option<u32> {
         let socket = &self.subflows[subflow].socket;
-        let isn = (socket.state() == State::TimeWait).then(|| socket.successor_isn())?;
+        let isn = (socket.state() == State::TimeWait).then(|| socket.transfer.successor_isn())?;
         self.shared.now = now;
         self.close_subflow(subflow);
         Some(isn)

@@ -214,7 +214,7 @@ pub(super) fn refuse_late_data(
     // What is left of a socket whose FIN was acknowledged reads no options.
     let reads = socket.state() != State::FinWait2;
     let mapped = segment.dss.is_some_and(|dss| dss.mapping.is_some());
-    connection.with(subflow, |socket, cx| socket.refuse(cx, segment));
+    connection.with(subflow, |_, cx| cx.refuse(segment));
     if reads
         && mapped
         && let Some(reset) = connection.shared.out.last_mut()

@@ -7,6 +7,7 @@ use super::connection::Connection;
 use super::ending::refuse_late_data;
 use super::session::{Join, Multipath};
 use crate::seq::unwrap;
+use crate::tcp::context::Options as _;
 use crate::tcp::{Arrived, Socket, State};
 use crate::{CloseReason, Codepoint, EventKind, Mib, Nanos, Purpose};
 
@@ -64,7 +65,7 @@ impl Connection {
         }
         let state = self.subflows[subflow].socket.state();
         let ready = match state {
-            State::Closed => return self.with(subflow, |socket, cx| socket.refuse(cx, segment)),
+            State::Closed => return self.with(subflow, |_, cx| cx.refuse(segment)),
             State::SynSent => {
                 self.on_syn_sent(subflow, segment, arrival.ecn);
                 false
@@ -387,7 +388,7 @@ impl Connection {
     /// Plain TCP: the socket's sequence space is the stream.
     pub(super) fn on_plain_ack(&mut self, subflow: usize) {
         let acked = self.paths[subflow].acked;
-        let end = self.subflows[subflow].socket.window_end().saturating_sub(1);
+        let end = self.subflows[subflow].socket.window.end().saturating_sub(1);
         if end > self.shared.send_limit || self.send.follows_windows() {
             self.shared.send_limit = end;
         }
@@ -603,7 +604,10 @@ impl Connection {
         }
         if after > before {
             for subflow in 0..self.subflows.len() {
-                self.with(subflow, |socket, cx| socket.recut(cx));
+                self.with(subflow, |socket, cx| {
+                    let excess = cx.options.first_segment_excess();
+                    socket.queue.recut(cx.path.mss, excess);
+                });
             }
         }
     }

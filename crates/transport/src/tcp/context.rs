@@ -8,6 +8,7 @@ use crate::path::Member;
 use crate::settings::Config;
 use crate::stream::{Blocking, Receiver};
 use crate::tcp::once::Once;
+use crate::tcp::refusal;
 use crate::{Counters, Event, EventKind, Mib, Nanos, Purpose, Transmit};
 
 /// What the sockets of a connection have in common.
@@ -142,6 +143,14 @@ impl<O: Options> Context<'_, O> {
     pub fn emit(&mut self, segment: Segment) {
         let transmit = self.transmit(segment, Purpose::Control);
         self.shared.out.push(transmit);
+    }
+
+    /// Resets a peer that sends to a socket that is closed or never was.
+    pub fn refuse(&mut self, segment: &Segment) {
+        if let Some(reset) = refusal(segment) {
+            self.shared.counters.increment(Mib::TcpOutRsts);
+            self.emit(reset);
+        }
     }
 
     /// A segment of its subflow, to be filled in where it is and pushed onto [`Shared::out`].

@@ -89,7 +89,10 @@ impl Socket {
         let group = if at_once {
             segments(&self.transfer.flight, &cx.path, front)
         } else {
-            self.group(&cx.path, cx.shared.now, front)?
+            {
+                let mss = self.plain_mss();
+                group(&self.transfer.flight, &cx.path, mss, cx.shared.now, front)?
+            }
         };
         let (mut number, mut bytes) = (0, 0);
         for chunk in self.queue.chunks().iter().take(group as usize) {
@@ -145,42 +148,54 @@ impl Socket {
             self.send_fin(cx);
         }
     }
+}
 
-    /// How many segments of the head leave together. The window has room.
-    pub(crate) fn group(&self, path: &Path, now: Nanos, head: Front) -> Result<u32, Deferred> {
-        let mss = u64::from(path.mss.max(1));
-        let most = send_memory::segments_sent(path);
-        if head.bytes > mss
-            && let Some(deferred) = self.defers(path, now, head, most)
-        {
-            return Err(deferred);
-        }
-        Ok(segments(&self.transfer.flight, path, head))
+/// How many segments of the head leave together. The window has room. `plain_mss`: what fits without the options of Multipath TCP, although
+/// every segment has them.
+pub(crate) fn group(
+    flight: &Flight,
+    path: &Path,
+    plain_mss: u32,
+    now: Nanos,
+    head: Front,
+) -> Result<u32, Deferred> {
+    let mss = u64::from(path.mss.max(1));
+    if head.bytes > mss
+        && let Some(deferred) = defers(flight, path, plain_mss, now, head)
+    {
+        return Err(deferred);
     }
+    Ok(segments(flight, path, head))
+}
 
-    fn defers(&self, path: &Path, now: Nanos, head: Front, most: u64) -> Option<Deferred> {
-        if matches!(path.state, CaState::Recovery | CaState::Loss)
-            || now > self.transfer.flight.data_left_at() + RECENT
-        {
-            return None;
-        }
-        // What fits without the options of Multipath TCP, although every segment has them.
-        let mss = u64::from(self.plain_mss().max(1));
-        let admitted = u64::from(path.cwnd.saturating_sub(self.transfer.flight.in_flight())) * mss;
-        let limit = admitted.min(head.window);
-        let fraction = head.offered.min(u64::from(path.cwnd) * mss) / WINDOW_DIVISOR;
-        if limit >= most * mss || (head.followed && limit >= head.bytes) || limit >= fraction {
-            return None;
-        }
-        let first = self.transfer.flight.segments().front()?;
-        let expected = first.sent_at + path.srtt;
-        if expected > now + RECENT.min(path.srtt / 2) || (head.ends && limit > head.bytes) {
-            return None;
-        }
-        Some(Deferred {
-            by_window: admitted < head.window && admitted <= head.bytes,
-        })
+fn defers(
+    flight: &Flight,
+    path: &Path,
+    plain_mss: u32,
+    now: Nanos,
+    head: Front,
+) -> Option<Deferred> {
+    if matches!(path.state, CaState::Recovery | CaState::Loss)
+        || now > flight.data_left_at() + RECENT
+    {
+        return None;
     }
+    let most = send_memory::segments_sent(path);
+    let mss = u64::from(plain_mss.max(1));
+    let admitted = u64::from(path.cwnd.saturating_sub(flight.in_flight())) * mss;
+    let limit = admitted.min(head.window);
+    let fraction = head.offered.min(u64::from(path.cwnd) * mss) / WINDOW_DIVISOR;
+    if limit >= most * mss || (head.followed && limit >= head.bytes) || limit >= fraction {
+        return None;
+    }
+    let first = flight.segments().front()?;
+    let expected = first.sent_at + path.srtt;
+    if expected > now + RECENT.min(path.srtt / 2) || (head.ends && limit > head.bytes) {
+        return None;
+    }
+    Some(Deferred {
+        by_window: admitted < head.window && admitted <= head.bytes,
+    })
 }
 
 /// How many segments of the head leave together if none waits.
@@ -251,7 +266,13 @@ mod tests {
     }
 
     fn waits(socket: &Socket, path: &Path, front: Front) -> Option<bool> {
-        let group = socket.group(path, NOW, front);
+        let group = group(
+            &socket.transfer.flight,
+            path,
+            socket.plain_mss(),
+            NOW,
+            front,
+        );
         group.err().map(|deferred| deferred.by_window)
     }
 

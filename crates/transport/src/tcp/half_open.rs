@@ -6,6 +6,7 @@
 
 use polypath_wire::tcp::{Flags, Segment};
 
+use super::transfer::Transfer;
 use super::{Socket, State};
 use crate::tcp::context::{Context, Options, Shared};
 use crate::{MILLISECOND, Mib, Nanos};
@@ -37,6 +38,14 @@ fn overlaps_window(shared: &Shared, ahead: i64, len: u32) -> bool {
     }
 }
 
+impl Transfer {
+    /// Where a connection's numbers begin that follows this one on the same addresses and ports: beyond those that it used.
+    pub(crate) fn successor_isn(&self) -> u32 {
+        let next = self.flight.number(self.flight.next());
+        next.wrapping_add(BEYOND_TIME_WAIT)
+    }
+}
+
 impl Socket {
     /// Takes a segment while our SYN/ACK is unacknowledged.
     pub(crate) fn on_half_open(
@@ -48,7 +57,9 @@ impl Socket {
         if flags == Flags::SYN && segment.seq == self.receiver.initial() {
             if let Some(value) = self.negotiated.timestamp_of(segment)
                 && !cx.shared.config.profile.echoes_first_syn()
-                && !self.older(segment)
+                && !self
+                    .receiver
+                    .outdates(self.negotiated.timestamp_of(segment))
             {
                 self.receiver.take_first_timestamp(value);
             }
@@ -60,11 +71,15 @@ impl Socket {
         }
         let reset = flags.contains(Flags::RST);
         if flags.contains(Flags::ACK) && !reset && segment.ack != self.transfer.flight.number(1) {
-            self.refuse(cx, segment);
+            cx.refuse(segment);
             return HalfOpen::Waits;
         }
         let ahead = self.receiver.ahead(segment);
-        if self.older(segment) || !overlaps_window(cx.shared, ahead, segment.seq_len()) {
+        if self
+            .receiver
+            .outdates(self.negotiated.timestamp_of(segment))
+            || !overlaps_window(cx.shared, ahead, segment.seq_len())
+        {
             if !reset && self.receiver.may_answer(cx.shared.now) {
                 self.answer_half_open(cx);
             }
@@ -78,7 +93,7 @@ impl Socket {
             return HalfOpen::Ends;
         }
         if flags.contains(Flags::SYN) {
-            self.refuse(cx, segment);
+            cx.refuse(segment);
             return HalfOpen::Ends;
         }
         if flags.contains(Flags::ACK) {
@@ -86,12 +101,6 @@ impl Socket {
         } else {
             HalfOpen::Waits
         }
-    }
-
-    /// A segment with a timestamp below the last one (RFC 7323 section 5.3).
-    fn older(&self, segment: &Segment) -> bool {
-        let stamp = self.negotiated.timestamp_of(segment);
-        stamp.is_some_and(|value| self.receiver.newer_by(value) < -1)
     }
 
     fn answer_half_open(&mut self, cx: &mut Context<impl Options>) {
@@ -182,7 +191,7 @@ impl Socket {
     /// A segment acknowledges what this host, which only sent its SYN, never sent: the peer holds an older connection of these addresses
     /// and ports. The reset ends that one, and the SYN follows soon (RFC 9293 section 3.5.1, Linux `tcp_rcv_synsent_state_process`).
     pub(crate) fn on_foreign_ack(&mut self, cx: &mut Context<impl Options>, segment: &Segment) {
-        self.refuse(cx, segment);
+        cx.refuse(segment);
         if self.transfer.flight.syn_repeats() == 0 {
             self.transfer
                 .timers
@@ -196,18 +205,12 @@ impl Socket {
     pub(crate) fn gives_way(&self, syn: &Segment) -> bool {
         match self.lifetime.state() {
             State::Closed => true,
-            State::TimeWait if !self.older(syn) => {
+            State::TimeWait if !self.receiver.outdates(self.negotiated.timestamp_of(syn)) => {
                 let stamp = self.negotiated.timestamp_of(syn);
                 self.receiver.position(syn) > self.receiver.next()
                     || stamp.is_some_and(|value| self.receiver.newer_by(value) > 0)
             }
             _ => false,
         }
-    }
-
-    /// Where a connection's numbers begin that follows this one on the same addresses and ports: beyond those that it used.
-    pub(crate) fn successor_isn(&self) -> u32 {
-        let next = self.transfer.flight.number(self.transfer.flight.next());
-        next.wrapping_add(BEYOND_TIME_WAIT)
     }
 }

@@ -28,9 +28,11 @@ impl HostLink {
         self.queue.is_some()
     }
 
-    fn admits(&mut self, path: &Path, bytes: u64, again: bool) -> bool {
+    /// Whether it admits a buffer; it always does where `few` are unacknowledged.
+    #[inline(always)]
+    fn admits(&mut self, path: &Path, bytes: u64, again: bool, few: impl FnOnce() -> bool) -> bool {
         let queue = self.queue.as_mut();
-        queue.is_none_or(|queue| queue.admits(path, bytes, again))
+        queue.is_none_or(|queue| few() || queue.admits(path, bytes, again))
     }
 
     /// A segment with `len` bytes of payload is handed over.
@@ -87,23 +89,12 @@ impl Socket {
         bytes: u64,
         again: bool,
     ) -> bool {
-        !self.host.holds() || self.queue_admits(path, buffers, bytes, again)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn queue_admits(
-        &mut self,
-        path: &Path,
-        buffers: Option<&WriteQueue>,
-        bytes: u64,
-        again: bool,
-    ) -> bool {
-        let few = match buffers.or(self.queue.buffers()) {
+        let (queue, flight) = (&self.queue, &self.transfer.flight);
+        let few = || match buffers.or(queue.buffers()) {
             Some(buffers) => buffers.at_most_one_left(),
-            None => u64::from(self.transfer.flight.packets()) <= send_memory::segments_sent(path),
+            None => u64::from(flight.packets()) <= send_memory::segments_sent(path),
         };
-        few || self.host.admits(path, bytes, again)
+        self.host.admits(path, bytes, again, few)
     }
 
     /// Whether a buffer may be sent again now.

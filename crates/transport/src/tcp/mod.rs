@@ -31,7 +31,7 @@ mod transfer;
 mod unrepaired;
 mod window_usage;
 
-use polypath_wire::tcp::{Flags, Payload, Segment};
+use polypath_wire::tcp::{Flags, Segment};
 
 use crate::congestion::CongestionControl;
 use crate::linux::send_memory;
@@ -76,7 +76,7 @@ pub(crate) struct Negotiated {
 impl Negotiated {
     /// Bytes of options that every segment has.
     #[inline(always)]
-    fn fixed_options(&self) -> u32 {
+    pub fn fixed_options(&self) -> u32 {
         if self.timestamps { TIMESTAMP_OPTION } else { 0 }
     }
 
@@ -97,7 +97,7 @@ pub struct Socket {
 
     pub(crate) queue: SendQueue,
     pub(crate) transfer: Transfer,
-    window: PeerWindow,
+    pub(crate) window: PeerWindow,
     pub(crate) host: HostLink,
     ecn: Ecn,
 
@@ -385,14 +385,6 @@ impl Socket {
         cx.emit(segment);
     }
 
-    /// Resets a peer that still sends to a closed socket.
-    pub(crate) fn refuse(&self, cx: &mut Context<impl Options>, segment: &Segment) {
-        if let Some(reset) = refusal(segment) {
-            cx.shared.counters.increment(Mib::TcpOutRsts);
-            cx.emit(reset);
-        }
-    }
-
     /// Forgets everything: closed by reset, timeout or the end of TIME-WAIT.
     pub(crate) fn abandon(&mut self, path: &mut Path) {
         self.lifetime.end();
@@ -479,9 +471,5 @@ impl Socket {
 
     pub fn peer_initial_sequence(&self) -> u32 {
         self.receiver.initial()
-    }
-
-    pub(crate) fn payload(offset: u64, len: u32) -> Payload {
-        Payload { offset, len }
     }
 }

@@ -186,23 +186,24 @@ fn headers(ipv6: bool) -> u32 {
     HEADER + if ipv6 { 40 } else { 20 }
 }
 
+/// What of a segment, options included, the largest window that there was admits (0: it is not known yet).
+fn half_of_window(profile: Profile, largest: u64, options: u32) -> u16 {
+    if !profile.halves_windows() || largest == 0 {
+        return u16::MAX;
+    }
+    let most = most_of_window(largest) + u64::from(options);
+    u16::try_from(most).unwrap_or(u16::MAX).max(SMALLEST_MSS)
+}
+
 impl Socket {
     /// Both SYNs are known, and in an answer to ours the peer's window.
     pub(super) fn settle_mss(&mut self, profile: Profile) {
         if self.lifetime.state() == State::SynSent {
-            self.mss.bound(self.half_of_window(profile));
+            let options = self.negotiated.fixed_options();
+            let half = half_of_window(profile, self.window.largest(), options);
+            self.mss.bound(half);
         }
         self.mss.settle();
-    }
-
-    /// What the window admits with the largest window there was; the options of every segment fit.
-    fn half_of_window(&self, profile: Profile) -> u16 {
-        if !profile.halves_windows() || self.window.largest() == 0 {
-            return u16::MAX;
-        }
-        let options = self.negotiated.fixed_options();
-        let most = most_of_window(self.window.largest()) + u64::from(options);
-        u16::try_from(most).unwrap_or(u16::MAX).max(SMALLEST_MSS)
     }
 
     /// The peer offered more than ever (`tcp_ack_update_window`).
@@ -218,7 +219,9 @@ impl Socket {
 
     /// No segment is longer than half of the largest window that there was.
     pub(super) fn bound_by_window(&mut self, cx: &mut Context<impl Options>) {
-        let half = self.half_of_window(cx.shared.config.profile);
+        let options = self.negotiated.fixed_options();
+        let profile = cx.shared.config.profile;
+        let half = half_of_window(profile, self.window.largest(), options);
         let connected = self.lifetime.state().has_peer();
         if self.mss.bound_path(&mut cx.path, half, connected) {
             self.queue.lengthen(cx.path.mss);

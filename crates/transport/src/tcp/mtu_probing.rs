@@ -6,6 +6,7 @@
 //!   (`tcp_mtu_probing` in `tcp_timer.c`).
 
 use super::Socket;
+use super::mss::Mss;
 use crate::path::{CaState, INFINITE_SSTHRESH, Path};
 use crate::tcp::context::{Context, Options};
 use crate::{EventKind, Mib, Nanos};
@@ -24,6 +25,36 @@ pub(crate) enum Advice {
     Probe(u32),
 }
 
+impl Mss {
+    /// The path takes what the search has found. `options`: those of every segment. `connected`: the peer's SYN has come.
+    fn take_searched(&mut self, path: &mut Path, options: u32, connected: bool) {
+        if let Some(mss) = self.searched(options) {
+            self.take(path, mss, connected);
+        }
+    }
+
+    /// The host was told of the path's MTU. Whether that is news; absent: there is no search.
+    pub(super) fn bound_search(
+        &mut self,
+        path: &mut Path,
+        mtu: u32,
+        options: u32,
+        connected: bool,
+    ) -> Option<bool> {
+        let news = self.search()?.bound(mtu);
+        self.take_searched(path, options, connected);
+        Some(news)
+    }
+
+    /// A probe of `len` bytes has left as the last segment, which ends at `end`: it counts as two packets.
+    pub(crate) fn probe_sent(&mut self, path: &mut Path, end: u64, len: u32, options: u32) {
+        if let Some(search) = self.search() {
+            search.on_sent(end - u64::from(len), end, len, options);
+            path.cwnd -= 1;
+        }
+    }
+}
+
 impl Socket {
     /// Something is about to be cut into segments: the MTU of a route that the last one took counts (`tcp_current_mss`).
     #[cold]
@@ -36,25 +67,14 @@ impl Socket {
     /// What waits is cut as it is from now on; what was sent, once it is sent again (`__tcp_retransmit_skb`).
     pub(super) fn take_changed_mss(&mut self, cx: &mut Context<impl Options>) {
         let before = self.mss.usable();
-        self.take_searched_mss(&mut cx.path);
+        let connected = self.lifetime.state().has_peer();
+        let options = self.negotiated.fixed_options();
+        self.mss.take_searched(&mut cx.path, options, connected);
         let after = self.mss.usable();
         if after < before {
-            self.recut(cx);
+            (self.queue).recut(cx.path.mss, cx.options.first_segment_excess());
         } else if after > before {
             self.queue.lengthen(cx.path.mss);
-        }
-    }
-
-    /// The host was told of the path's MTU. Whether that is news; absent: there is no search.
-    pub(super) fn bound_search(&mut self, path: &mut Path, mtu: u32) -> Option<bool> {
-        let news = self.mss.search()?.bound(mtu);
-        self.take_searched_mss(path);
-        Some(news)
-    }
-
-    fn take_searched_mss(&mut self, path: &mut Path) {
-        if let Some(mss) = self.mss.searched(self.negotiated.fixed_options()) {
-            self.mss.take(path, mss, self.lifetime.state().has_peer());
         }
     }
 
@@ -74,7 +94,9 @@ impl Socket {
         }) else {
             return;
         };
-        self.take_searched_mss(&mut cx.path);
+        let connected = self.lifetime.state().has_peer();
+        let options = self.negotiated.fixed_options();
+        self.mss.take_searched(&mut cx.path, options, connected);
         if self.mss.agreed() < before {
             cx.shared.event(EventKind::PathMtu {
                 subflow: cx.path.index,
@@ -124,19 +146,6 @@ impl Socket {
         Advice::Probe(len)
     }
 
-    /// The probe has left as the last segment: it counts as two packets.
-    pub(crate) fn probe_sent(&mut self, path: &mut Path, len: u32) {
-        let options = self.negotiated.fixed_options();
-        let (start, end) = (
-            self.transfer.flight.next() - u64::from(len),
-            self.transfer.flight.next(),
-        );
-        if let Some(search) = self.mss.search() {
-            search.on_sent(start, end, len, options);
-            path.cwnd -= 1;
-        }
-    }
-
     /// Sends a probe out of a subflow's queue if one is due. False: nothing is to be sent before it.
     #[cold]
     pub(super) fn probe_unsent(&mut self, cx: &mut Context<impl Options>) -> bool {
@@ -152,18 +161,14 @@ impl Socket {
                 let end = self.transfer.flight.next() + u64::from(len);
                 if let Some(chunk) = self.queue.take(len, end) {
                     self.send_chunk(cx, chunk);
-                    self.probe_sent(&mut cx.path, len);
-                    self.recut(cx);
+                    let options = self.negotiated.fixed_options();
+                    let end = self.transfer.flight.next();
+                    self.mss.probe_sent(&mut cx.path, end, len, options);
+                    (self.queue).recut(cx.path.mss, cx.options.first_segment_excess());
                 }
                 true
             }
         }
-    }
-
-    /// What waits is cut from each buffer's beginning (`tcp_set_skb_tso_segs`).
-    pub(crate) fn recut(&mut self, cx: &Context<impl Options>) {
-        self.queue.join();
-        self.cut_unsent(cx);
     }
 
     /// If a sent probe and everything before it was acknowledged: the window keeps its bytes (`tcp_mtup_probe_success`).
@@ -189,7 +194,9 @@ impl Socket {
         {
             path.ssthresh = path.ssthresh.max(path.cwnd * 3 / 4);
         }
-        self.take_searched_mss(path);
+        let connected = self.lifetime.state().has_peer();
+        let options = self.negotiated.fixed_options();
+        self.mss.take_searched(path, options, connected);
         self.queue.lengthen(path.mss);
         cx.shared.counters.increment(Mib::TcpExtTCPMTUPSuccess);
         cx.shared.event(EventKind::PathMtu {

@@ -34,13 +34,15 @@ impl Socket {
     /// From now on no packet is longer than `mtu` bytes. False: none was.
     pub(crate) fn limit_mtu(&mut self, path: &mut Path, mtu: u32, ipv6: bool) -> bool {
         let least = if ipv6 { LEAST_IPV6 } else { LEAST_IPV4 };
-        if let Some(news) = self.bound_search(path, mtu.max(least)) {
+        let options = self.negotiated.fixed_options();
+        let connected = self.lifetime.state().has_peer();
+        if let Some(news) = (self.mss).bound_search(path, mtu.max(least), options, connected) {
             return news;
         }
         let mss = announced_mss(mtu.max(least), ipv6);
         let less = mss < self.mss.agreed();
         if less {
-            self.mss.take(path, mss, self.lifetime.state().has_peer());
+            self.mss.take(path, mss, connected);
         }
         less
     }
@@ -55,20 +57,10 @@ impl Socket {
 
     /// As [`Socket::cut_long_segments`], without what follows from it. True: something was sent that is longer.
     pub(super) fn cut_to_segments(&mut self, cx: &mut Context<impl Options>) -> bool {
-        self.cut_unsent(cx);
         let mss = cx.path.mss;
         let excess = cx.options.first_segment_excess();
+        self.queue.cut_to(mss, excess);
         (self.transfer.flight).cut_to(|offset| if offset == 0 { mss - excess } else { mss })
-    }
-
-    /// The same of what waits alone.
-    pub(super) fn cut_unsent(&mut self, cx: &Context<impl Options>) {
-        let mss = cx.path.mss;
-        let most = |offset: u64| match offset {
-            0 => mss - cx.options.first_segment_excess(),
-            _ => mss,
-        };
-        self.queue.cut(most);
     }
 
     /// As [`Socket::cut_long_segments`] where segments lie in `buffers`: each that is too long is cut anew from its beginning

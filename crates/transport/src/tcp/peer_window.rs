@@ -1,8 +1,10 @@
 //! The peer's window as this socket was offered it (RFC 9293 section 3.3.1, SND.WND).
 
+use polypath_wire::tcp::Segment;
+
 /// Where the peer's window ends, and what is known of its past.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PeerWindow {
+pub(crate) struct PeerWindow {
     /// Right edge, when this socket is the whole connection.
     end: u64,
     /// The sequence number of the segment that set it (SND.WL1).
@@ -53,17 +55,29 @@ impl PeerWindow {
         more
     }
 
+    /// The right edge moves left if a newer segment than the one that set it says so (`tcp_may_update_window`). `acknowledges`: the segment
+    /// acknowledges something new. True: it moved.
+    #[cold]
+    pub fn shrink(&mut self, end: u64, segment: &Segment, acknowledges: bool) -> bool {
+        let later = self.lag(segment.seq);
+        let newer = acknowledges || later > 0 || (later == 0 && segment.window == 0);
+        if newer {
+            self.set(end, segment.seq);
+        }
+        newer
+    }
+
     /// The one that was offered last is closed, or is not.
     pub fn note_closed(&mut self, closed: bool) {
         self.closed_at = if closed { self.end } else { 0 };
     }
 
     /// How far a segment comes after the one that set the right edge.
-    pub fn lag(self, seq: u32) -> i32 {
+    fn lag(self, seq: u32) -> i32 {
         seq.wrapping_sub(self.seq) as i32
     }
 
-    pub fn set(&mut self, end: u64, seq: u32) {
+    fn set(&mut self, end: u64, seq: u32) {
         (self.end, self.seq) = (end, seq);
     }
 

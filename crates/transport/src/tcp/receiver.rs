@@ -150,6 +150,11 @@ impl Receiver {
         value.wrapping_sub(self.timestamp) as i32
     }
 
+    /// Whether a timestamp is below the last one (RFC 7323 section 5.3).
+    pub fn outdates(&self, timestamp: Option<u32>) -> bool {
+        timestamp.is_some_and(|value| self.newer_by(value) < -1)
+    }
+
     /// Takes the timestamp of a segment that fits. False: it is an old duplicate (RFC 7323 section 5.3).
     #[inline(always)]
     pub fn takes_timestamp(&mut self, segment: &Segment, value: u32) -> bool {

@@ -244,8 +244,19 @@ impl SendQueue {
         self.chunks.extend(waiting);
     }
 
+    /// Cuts what is longer than `mss`; the stream's first segment is shorter by `excess`.
+    pub fn cut_to(&mut self, mss: u32, excess: u32) {
+        self.cut(|offset| if offset == 0 { mss - excess } else { mss });
+    }
+
+    /// What waits is cut from each buffer's beginning (`tcp_set_skb_tso_segs`).
+    pub fn recut(&mut self, mss: u32, excess: u32) {
+        self.join();
+        self.cut_to(mss, excess);
+    }
+
     /// Cuts what is longer than `most` says of what begins at an offset of the stream.
-    pub fn cut(&mut self, most: impl Fn(u64) -> u32) {
+    fn cut(&mut self, most: impl Fn(u64) -> u32) {
         let mut chunks = VecDeque::with_capacity(self.chunks.len());
         for mut chunk in std::mem::take(&mut self.chunks) {
             while chunk.len > most(chunk.offset) {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use polypath_wire::tcp::{Flags, Segment};
+use polypath_wire::tcp::{Flags, Payload, Segment};
 
 use super::flight::Sent;
 use super::timer::Timers;
@@ -141,7 +141,7 @@ impl Socket {
             if self.queue.has_buffers() {
                 if left == 0 {
                     if sent && cx.shared.writer_waits {
-                        self.grow_buffer(cx);
+                        self.transfer.grow_buffer(cx);
                     }
                     match self.begin_group(cx) {
                         Ok(group) => (left, push) = group,
@@ -174,16 +174,6 @@ impl Socket {
             self.transfer
                 .controller
                 .note_usage(&self.transfer.flight, limited);
-        }
-    }
-
-    /// Makes room for two windows while this one is not full, as long as a writer waits (`tcp_check_space`, `tcp_should_expand_sndbuf`).
-    pub(crate) fn grow_buffer(&self, cx: &mut Context<impl Options>) {
-        if self.transfer.flight.in_flight() < cx.path.cwnd {
-            let buffer = cx.shared.config.send_buffer;
-            let wanted = send_memory::wanted_buffer(&cx.path, cx.shared.config.initial_window);
-            let most = wanted.min(buffer.maximum.max(buffer.default));
-            cx.path.buffer = cx.path.buffer.max(most);
         }
     }
 
@@ -267,7 +257,10 @@ impl Socket {
         if self.negotiated.ecn && self.transfer.cwr_due {
             self.tell_of_reduction(segment, sent);
         }
-        segment.payload = Self::payload(sent.offset, sent.len);
+        segment.payload = Payload {
+            offset: sent.offset,
+            len: sent.len,
+        };
         let owed = self.receiver.owes_ack();
         self.stamp(cx, segment);
         let space = if sent.len > 0 {
@@ -291,11 +284,6 @@ impl Socket {
         }
         let waits = shared.config.nagle && self.transfer.flight.has_small();
         self.lifetime.closing() || !waits && !self.corked(shared)
-    }
-
-    /// Right edge of the peer's window, when this socket is the whole connection.
-    pub(crate) fn window_end(&self) -> u64 {
-        self.window.end()
     }
 
     /// Sends again the segment at `index`, by itself.

@@ -10,6 +10,7 @@ use super::keepalive::Silence;
 use super::recovery::Recovery;
 use super::timer::{Idle, Pending, Timers};
 use crate::congestion::{CongestionControl, Restart};
+use crate::linux::send_memory;
 use crate::path::rtt::RttEstimator;
 use crate::path::{INFINITE_SSTHRESH, Totals};
 use crate::settings::Config;
@@ -95,6 +96,16 @@ impl Transfer {
             app_limited: self.controller.limited_by_application(),
         };
         (self.controller.algorithm()).on_restart(&mut cx.path, &restart);
+    }
+
+    /// Makes room for two windows while this one is not full, as long as a writer waits (`tcp_check_space`, `tcp_should_expand_sndbuf`).
+    pub(crate) fn grow_buffer(&self, cx: &mut Context<impl Options>) {
+        if self.flight.in_flight() < cx.path.cwnd {
+            let buffer = cx.shared.config.send_buffer;
+            let wanted = send_memory::wanted_buffer(&cx.path, cx.shared.config.initial_window);
+            let most = wanted.min(buffer.maximum.max(buffer.default));
+            cx.path.buffer = cx.path.buffer.max(most);
+        }
     }
 
     /// The last ACK of the handshake must be answered: it is sent again when the timer fires, which happened `attempts` times.

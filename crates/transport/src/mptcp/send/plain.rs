@@ -30,6 +30,19 @@ pub enum Limit {
     SendBuffer,
 }
 
+/// How many segments of the head leave together.
+fn group_at(connection: &Connection, front: Front) -> Result<u32, group::Deferred> {
+    let socket = &connection.subflows[ME].socket;
+    let (flight, mss) = (&socket.transfer.flight, socket.plain_mss());
+    group::group(
+        flight,
+        &connection.paths[ME],
+        mss,
+        connection.shared.now,
+        front,
+    )
+}
+
 impl Connection {
     /// What sending waits for at present. Under other profiles than `linux` a writer is not told apart.
     pub fn limit(&self) -> Limit {
@@ -178,9 +191,7 @@ impl Connection {
                 front,
             ))
         } else {
-            self.subflows[ME]
-                .socket
-                .group(&self.paths[ME], self.shared.now, front)
+            group_at(self, front)
         };
         match group {
             Ok(segments) => Some(Group {
@@ -275,9 +286,12 @@ impl Connection {
         }
         let ends = head.is_some_and(|head| head.push && head.len == wanted);
         self.send_new(ME, len, Push::of_group(1, ends));
-        self.subflows[ME]
-            .socket
-            .probe_sent(&mut self.paths[ME], len);
+        let socket = &mut self.subflows[ME].socket;
+        let (end, options) = (
+            socket.transfer.flight.next(),
+            socket.negotiated.fixed_options(),
+        );
+        (socket.mss).probe_sent(&mut self.paths[ME], end, len, options);
         if let Some(buffers) = &mut self.send.buffers {
             buffers.leave(wanted, self.send.sent);
         }
@@ -375,11 +389,7 @@ impl Connection {
                 break;
             }
             if self.send.bursts && left == 0 {
-                let group =
-                    self.subflows[ME]
-                        .socket
-                        .group(&self.paths[ME], self.shared.now, self.front());
-                let Ok(group) = group else {
+                let Ok(group) = group_at(self, self.front()) else {
                     break;
                 };
                 (left, several) = (group, group > 1);

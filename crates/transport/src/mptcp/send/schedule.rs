@@ -306,7 +306,7 @@ impl Connection {
                 self.with(subflow, |socket, cx| socket.send_unsent(cx));
                 self.note_deadline(subflow);
                 if self.shared.writer_waits {
-                    self.with(subflow, |socket, cx| socket.grow_buffer(cx));
+                    self.with(subflow, |socket, cx| socket.transfer.grow_buffer(cx));
                 }
             }
         }

@@ -168,37 +168,20 @@ impl Socket {
         }
     }
 
-    /// Takes the peer's window (RFC 9293 section 3.10.7.4, fifth step).
+    /// Takes the peer's window (RFC 9293 section 3.10.7.4, fifth step). True: its right edge moves. RFC 9293 section 3.8.6 wants a sender to
+    /// be robust against one that moves left; subflows and other profiles keep to the edge that they know.
     fn update_window(&mut self, cx: &Context<impl Options>, ack: u64, segment: &Segment) -> bool {
         let window = u64::from(segment.window) << self.negotiated.send_shift;
         let end = ack + window;
         if self.window.offer(window, end, segment.seq) {
             return true;
         }
-        let shrunk = end < self.window.end() && self.shrink_window(cx, (ack, end), segment);
+        let shrunk = end < self.window.end()
+            && !cx.options.maps_data()
+            && cx.shared.config.profile.follows_windows()
+            && (self.window).shrink(end, segment, ack > self.transfer.flight.una());
         self.window.note_closed(window == 0);
         shrunk
-    }
-
-    /// The right edge moves left if a newer segment than the one that set it says so (`tcp_may_update_window`). RFC 9293 section 3.8.6 wants a
-    /// sender to be robust against that; subflows and other profiles keep to the edge that they know.
-    #[cold]
-    fn shrink_window(
-        &mut self,
-        cx: &Context<impl Options>,
-        (ack, end): (u64, u64),
-        segment: &Segment,
-    ) -> bool {
-        if cx.options.maps_data() || !cx.shared.config.profile.follows_windows() {
-            return false;
-        }
-        let later = self.window.lag(segment.seq);
-        let newer =
-            ack > self.transfer.flight.una() || later > 0 || (later == 0 && segment.window == 0);
-        if newer {
-            self.window.set(end, segment.seq);
-        }
-        newer
     }
 
     #[cold]

@@ -143,7 +143,7 @@ def page() -> str:
         "How many tests of each kind there are, and which command runs them.",
         "",
         f"`python docs/tested.py` counted them on {datetime.now(UTC).date()}. Figures of campaigns come from their",
-        "pages, which the commands in the last column write. [Evidence](evidence.md) links those pages.",
+        "pages, which the commands in the last column write. [Evidence](../../docs/evidence.md) links those pages.",
         "",
         "| test | number | command |",
         "|---|---|---|",

@@ -12,7 +12,7 @@ duration = "5 s"
 [defaults]
 profile = "mptcp.org"
 [defaults.path_manager]
-name = "binder"
+kind = "binder"
 gateways = ["10.9.0.1", "10.9.1.1"]
 [host.client]
 [host.server]

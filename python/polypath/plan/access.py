@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 if TYPE_CHECKING:
-    from polypath.plan.types import Application, Channel, Link, Node, Plan, Stack, Work
+    from polypath.plan.types import Application, Node, Plan, Stack, Work
 
 Side: TypeAlias = Literal["client", "server"]
 Way: TypeAlias = Literal["forward", "backward"]
@@ -15,11 +15,6 @@ End: TypeAlias = Literal["a", "b"]
 SIDES: Final[tuple[Side, Side]] = ("client", "server")
 WAYS: Final[tuple[Way, Way]] = ("forward", "backward")
 ENDS: Final[tuple[End, End]] = ("a", "b")
-
-
-def channel(link: Link, way: str) -> Channel:
-    """A direction of a link: `forward` or `backward`."""
-    return link["forward"] if way == "forward" else link["backward"]
 
 
 def settings_of_host(node: Node) -> Stack:

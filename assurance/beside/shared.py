@@ -54,7 +54,9 @@ def _stack(drawn: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
 
 
 def _loss(loss: dict[str, Any]) -> dict[str, Any]:
-    """The loss model; a chain that moves with time is replaced by its mean."""
+    """The loss model; what the kernel does not have is replaced by its mean."""
+    if loss["kind"] == "periodic":
+        return {"kind": "random", "probability": 1 / loss["every"]}
     if loss["kind"] != "timed-gilbert-elliott":
         return loss
     good, bad = loss["good_time_ns"], loss["bad_time_ns"]

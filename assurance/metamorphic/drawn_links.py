@@ -75,13 +75,15 @@ def _impaired(chance: Chance) -> dict[str, Any]:
 
 def loss(chance: Chance) -> str | dict[str, Any]:
     """Independent, or in bursts."""
-    match chance.choice(("random", "random", "chain", "timed")):
+    match chance.choice(("random", "random", "chain", "timed", "periodic")):
         case "chain":
             return {
                 "kind": "gilbert-elliott",
                 "good_to_bad": chance.share(0.1, 3),
                 "bad_to_good": chance.share(10, 90),
             }
+        case "periodic":
+            return {"kind": "periodic", "every": chance.randint(10, 1000)}
         case "timed":
             return {
                 "kind": "timed-gilbert-elliott",

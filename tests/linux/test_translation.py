@@ -85,6 +85,10 @@ def _faded(plan: Plan) -> None:
     plan["links"][0]["forward"]["loss"] = {"kind": "timed-gilbert-elliott"}
 
 
+def _counted(plan: Plan) -> None:
+    plan["links"][0]["forward"]["loss"] = {"kind": "periodic", "every": 100}
+
+
 def _bypassed(plan: Plan) -> None:
     plan["links"][0]["forward"]["bypass_bytes"] = 200
 
@@ -152,6 +156,7 @@ def _small_ipv6(plan: Plan) -> None:
         (_traced, "follows the trace lte.down backward: Linux shapes at a rate"),
         (_decided, "Linux does not tell what its schedulers decide: [record] decisions is for engine sim"),
         (_faded, "netem has no loss 'timed-gilbert-elliott' (--engine sim has): its chain moves per packet"),
+        (_counted, "netem has no loss 'periodic' (--engine sim has): its losses are drawn"),
         (_bypassed, "no real link has a 'bypass' (--engine sim has)"),
         (_same_port, "share port"),
         (

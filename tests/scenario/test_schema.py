@@ -53,6 +53,7 @@ kind = "bulk"
         'queue = { kind = "dualpi2", step = "1 ms", step_from = "2 packets", coupling = 2, classic_share = "10 %" }',
         'loss = "1 %"',
         'loss = { kind = "gilbert-elliott", good_to_bad = "1 %", bad_to_good = "20 %" }',
+        'loss = { kind = "periodic", every = 1000 }',
         'loss = { kind = "timed-gilbert-elliott", good_time = "2 s", bad_time = "50 ms" }',
     ],
 )

@@ -149,6 +149,13 @@ def test_every_topology_is_listed_and_pictured(kind: str) -> None:
     assert picture.splitlines()[-1] == "links: 10 Mbps"
 
 
+def test_the_picture_of_a_topology_has_what_the_scenario_adds() -> None:
+    text = '[topology]\nkind = "dumbbell"\n[host.more]\n[link.more]\nends = ["right", "more"]\n'
+    rates = 'forward = { loss = { kind = "periodic", every = 100 } }\n'
+    last = describe_topology(Scenario.parse(text + rates, "x")).splitlines()[-1]
+    assert last == "more  right:eth0 ---- 1 of 100 lost ---- more:eth0"
+
+
 @pytest.mark.parametrize(("routing", "known"), [("shortest-path", True), ("ecmp", False), ("in-turn", False)])
 def test_what_links_carry_is_known_where_flows_have_no_choice(routing: str, known: bool) -> None:
     plan = Scenario.parse(f'routing = "{routing}"\n' + PARALLEL + BULK, "x").plan().data

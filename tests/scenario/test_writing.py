@@ -99,6 +99,7 @@ LOSSES = st.one_of(
         {"kind": st.just("gilbert-elliott"), "good_to_bad": SHARES, "bad_to_good": SHARES},
         optional={"bad_loss": SHARES},
     ),
+    st.fixed_dictionaries({"kind": st.just("periodic"), "every": st.integers(1, 10_000)}),
     st.fixed_dictionaries(
         {"kind": st.just("timed-gilbert-elliott"), "good_time": PERIODS, "bad_time": PERIODS},
         optional={"good_loss": SHARES},

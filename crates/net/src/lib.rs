@@ -48,8 +48,8 @@ pub use channel::{OPPORTUNITY_BYTES, Trace, TraceError};
 pub use config::{Change, ChannelConfig, ConfigError};
 pub use ids::{ChannelId, InterfaceId, Nanos, NodeId, NodeKind, RouteId, TimerId};
 pub use loss::{
-    GilbertElliottConfig, LossConfig, LossModel, REGISTRY as LOSS_MODELS, RandomConfig,
-    TimedGilbertElliottConfig, models as loss_models,
+    GilbertElliottConfig, LossConfig, LossModel, PeriodicConfig, REGISTRY as LOSS_MODELS,
+    RandomConfig, TimedGilbertElliottConfig, models as loss_models,
 };
 pub use network::busy::busy;
 pub use network::{ChangeError, Network, Occurrence, Output, Parcel};

@@ -524,6 +524,14 @@ class PageWork(TypedDict):
     """The application whose page it is, which this is one more connection for; absent: it has its own objects."""
 
 
+class PeriodicLoss(TypedDict):
+    """Settings of periodic losses."""
+
+    every: ReadOnly[int]
+    """Of so many packets the last one is lost."""
+    kind: ReadOnly[Literal["periodic"]]
+
+
 class PieQueue(TypedDict):
     """Settings of PIE."""
 
@@ -888,7 +896,7 @@ class TimedGilbertElliottLoss(TypedDict):
     kind: ReadOnly[Literal["timed-gilbert-elliott"]]
 
 
-Loss: TypeAlias = NoneLoss | RandomLoss | GilbertElliottLoss | TimedGilbertElliottLoss
+Loss: TypeAlias = NoneLoss | RandomLoss | PeriodicLoss | GilbertElliottLoss | TimedGilbertElliottLoss
 """A loss model and its settings."""
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from polypath import units
 from polypath.scenario.network import Channel, Host, Link, Router
 from polypath.scenario.tables import Tables, attachments, between_hosts, directions, nodes, split_end
@@ -43,14 +46,22 @@ def _label(link: Link, *, backup: bool = False) -> str:
         parts.append(f"{units.TIME.shown(round_trip)} RTT")
     if forward.loss is not None:
         loss = forward.loss.planned()
-        if loss["kind"] not in ("none", "random"):
-            parts.append("bursty loss")
-        elif loss.get("probability"):
-            parts.append(f"{units.format_share(loss['probability'])} loss")
+        parts += _loss(loss)
     parts += [middlebox.name for middlebox in link.middlebox or []]
     if backup:
         parts.append("backup")
     return ", ".join(parts)
+
+
+def _loss(planned: Mapping[str, Any]) -> list[str]:
+    match planned["kind"]:
+        case "none":
+            return []
+        case "random":
+            return [f"{units.format_share(planned['probability'])} loss"] if planned["probability"] else []
+        case "periodic":
+            return [f"1 of {planned['every']} lost"]
+    return ["bursty loss"]
 
 
 def _rate(channel: Channel) -> str:
@@ -69,7 +80,7 @@ def _wifi(wifi: Wifi) -> str:
 def _backup(tables: Tables, name: str) -> bool:
     known = nodes(tables)
     for node, interface in attachments(tables)[name]:
-        table = known[node]
+        table = known.get(node)
         if isinstance(table, Host | Router) and interface in table.interface and table.interface[interface].backup:
             return True
     return False

@@ -10,7 +10,8 @@ use polypath_transport::{Buffer, Config, Profile};
 
 use polypath_net::{
     CodelConfig, DropTailConfig, DrrConfig, DualPi2Config, FqCodelConfig, FqPieConfig,
-    GilbertElliottConfig, PieConfig, RandomConfig, RedConfig, TimedGilbertElliottConfig,
+    GilbertElliottConfig, PeriodicConfig, PieConfig, RandomConfig, RedConfig,
+    TimedGilbertElliottConfig,
 };
 use serde_json::{Value, json};
 
@@ -391,6 +392,9 @@ pub fn loss(draw: &mut Draw) -> Loss {
         Some("none") => Loss::None,
         Some("random") => Loss::Random(RandomConfig {
             probability: draw.number(0.0, 0.2),
+        }),
+        Some("periodic") => Loss::Periodic(PeriodicConfig {
+            every: draw.integer(5, 1_000),
         }),
         Some("gilbert-elliott") => Loss::GilbertElliott(GilbertElliottConfig {
             good_to_bad: draw.number(0.0, 0.05),

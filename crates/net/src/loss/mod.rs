@@ -3,6 +3,7 @@
 //! A model that is written elsewhere is a [`LossModel`] of the [`REGISTRY`].
 
 mod gilbert_elliott;
+mod periodic;
 mod random;
 mod timed_gilbert_elliott;
 
@@ -14,6 +15,8 @@ use crate::Nanos;
 use crate::random::chance;
 use gilbert_elliott::GilbertElliott;
 pub use gilbert_elliott::GilbertElliottConfig;
+use periodic::Periodic;
+pub use periodic::PeriodicConfig;
 use polypath_settings::{Added, Model, Registry, RegistryError};
 pub use random::RandomConfig;
 use timed_gilbert_elliott::TimedGilbertElliott;
@@ -45,6 +48,7 @@ pub fn models() -> Vec<Model> {
 const MODELS: &[Model] = &[
     NONE,
     random::MODEL,
+    periodic::MODEL,
     gilbert_elliott::MODEL,
     timed_gilbert_elliott::MODEL,
 ];
@@ -62,6 +66,7 @@ pub enum LossConfig {
     #[default]
     None,
     Random(RandomConfig),
+    Periodic(PeriodicConfig),
     GilbertElliott(GilbertElliottConfig),
     TimedGilbertElliott(TimedGilbertElliottConfig),
     /// One of the [`REGISTRY`].
@@ -97,6 +102,7 @@ impl LossConfig {
         match self {
             Self::None => {}
             Self::Random(config) => config.within_bounds()?,
+            Self::Periodic(config) => config.within_bounds()?,
             Self::GilbertElliott(config) => config.within_bounds()?,
             Self::TimedGilbertElliott(config) => config.within_bounds()?,
             Self::Added(added) => drop(REGISTRY.make(&added.kind, &added.settings)?),
@@ -110,6 +116,7 @@ impl LossConfig {
 pub(crate) enum Loss {
     None,
     Random(RandomConfig),
+    Periodic(Periodic),
     GilbertElliott(GilbertElliott),
     TimedGilbertElliott(TimedGilbertElliott),
     Added(Box<dyn LossModel>),
@@ -120,6 +127,7 @@ impl Loss {
         match config {
             LossConfig::None => Self::None,
             LossConfig::Random(config) => Self::Random(*config),
+            LossConfig::Periodic(config) => Self::Periodic(Periodic::new(*config)),
             LossConfig::GilbertElliott(config) => {
                 Self::GilbertElliott(GilbertElliott::new(*config))
             }
@@ -138,6 +146,7 @@ impl Loss {
         match self {
             Self::None => false,
             Self::Random(config) => chance(rng, config.probability),
+            Self::Periodic(counter) => counter.loses(),
             Self::GilbertElliott(chain) => chain.loses(rng),
             Self::TimedGilbertElliott(chain) => chain.loses(now, rng),
             Self::Added(model) => model.loses(now, rng),
@@ -166,6 +175,16 @@ mod tests {
         let stationary = 0.02 / (0.02 + 0.25);
         assert!((losses / f64::from(n) - stationary).abs() < 0.005);
         assert!((losses / bursts - 4.0).abs() < 0.25);
+    }
+
+    #[test]
+    fn periodic_losses_take_every_nth_packet_without_chance() {
+        let config = LossConfig::Periodic(PeriodicConfig { every: 3 });
+        let mut loss = Loss::new(&config);
+        let mut rng = stream(3, "test", 0, "loss");
+        let lost: Vec<bool> = (0..7).map(|_| loss.loses(0, &mut rng)).collect();
+        assert_eq!(lost, [false, false, true, false, false, true, false]);
+        assert_eq!(rng, stream(3, "test", 0, "loss"));
     }
 
     const MS: Nanos = 1_000_000;

@@ -116,6 +116,8 @@ def _loss(channel: Channel) -> str:
             raise EngineError(
                 "netem has no loss 'timed-gilbert-elliott' (--engine sim has): its chain moves per packet"
             )
+        case "periodic":
+            raise EngineError("netem has no loss 'periodic' (--engine sim has): its losses are drawn")
         case _:
             return ""
 

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -80,6 +80,11 @@ IPERF = {"connection": "iperf"}
         ("reinjected", IPERF, 7.0),
         ("packets", {"link": "path0", "direction": "forward"}, 1400.0),
         ("packets", {"link": "path0", "direction": "backward"}, 700.0),
+        ("queue_max", {"link": "path0", "direction": "forward"}, 80.0),
+        ("queue_mean", {"link": "path0", "direction": "forward"}, 7.0),
+        ("queue_mean", {"link": "path0", "direction": "forward", "from_s": 2}, 10.0),
+        ("window_mean", IPERF | {"interface": "eth0"}, 10.0),
+        ("window_mean", IPERF | {"interface": "eth0", "from_s": 9}, None),
         ("sent", IPERF | {"interface": "eth0"}, 2100.0),
         ("sent", IPERF | {"interface": "eth0", "side": "server"}, 0.0),
         ("goodput_mean", {"connections": ["iperf", "cross"], "from_s": 1, "to_s": 3}, 7.0),
@@ -100,7 +105,33 @@ IPERF = {"connection": "iperf"}
     ],
 )
 def test_measures(recording: Recording, measure: str, parameters: Mapping[str, Any], value: float | None) -> None:
-    assert REGISTRY[measure](_grouped(_ruled(recording)), parameters) == pytest.approx(value)
+    assert REGISTRY[measure](_grouped(_queued(_ruled(recording))), parameters) == pytest.approx(value)
+
+
+def _queued(recording: Recording, packets: Sequence[int] = (1, 2, 18)) -> Recording:
+    """The recording with samples of a queue, one a second."""
+    rows = [
+        {
+            **dict.fromkeys(schema.TABLES["links"], 0),
+            "time_ns": second * 10**9,
+            "direction": "forward",
+            "queue_packets": each,
+        }
+        for second, each in enumerate(packets, start=1)
+    ]
+    links = pl.DataFrame(rows, schema=dict(schema.TABLES["links"]))
+    return replace(recording, tables={**recording.tables, "links": links})
+
+
+def test_a_percentile_of_a_queue_is_one_of_its_samples(recording: Recording) -> None:
+    queue = REGISTRY["queue_p95"]
+    of = {"link": "path0", "direction": "forward"}
+    assert queue(_queued(recording, range(100)), of) == 94.0
+    assert queue(_queued(recording), of | {"from_s": 9}) is None
+    with pytest.raises(MetricError, match=r"^no link is called 'core'$"):
+        queue(recording, {"link": "core", "direction": "forward"})
+    with pytest.raises(MetricError, match=r"^a direction is forward or backward, not 'up'$"):
+        queue(recording, {"link": "path0", "direction": "up"})
 
 
 def _grouped(recording: Recording) -> Recording:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from fnmatch import fnmatchcase
 
-from polypath.measures.measure import NUMBER, PART, Figure, Measure
+from polypath.measures.measure import NUMBER, PACKETS, PART, Figure, Measure
 from polypath.results import metrics
 from polypath.results.recording import Recording
 
@@ -32,6 +33,24 @@ def _counter(recording: Recording, *, counter: str, host: str | None = None) -> 
     return float(sum(own))
 
 
+def _queue_mean(
+    recording: Recording, *, link: str, direction: str, from_s: float | None = None, to_s: float | None = None
+) -> Figure:
+    found = metrics.queue_packets(recording, link, direction, metrics.between(from_s, to_s))
+    return sum(found) / len(found) if found else None
+
+
+def _queue_p95(
+    recording: Recording, *, link: str, direction: str, from_s: float | None = None, to_s: float | None = None
+) -> Figure:
+    found = metrics.queue_packets(recording, link, direction, metrics.between(from_s, to_s))
+    return float(found[math.ceil(0.95 * len(found)) - 1]) if found else None
+
+
+def _queue_max(recording: Recording, *, link: str, direction: str) -> Figure:
+    return float(metrics.most_queued(recording, link, direction))
+
+
 FIGURES = (
     Measure(
         "link_use",
@@ -42,6 +61,30 @@ FIGURES = (
         _link_use,
     ),
     Measure("packets", NUMBER, "link", "packets", "packets that left a link's queue in one direction", _packets),
+    Measure(
+        "queue_mean",
+        PACKETS,
+        "link",
+        "mean queue",
+        "mean of the samples of the packets in a link's queue in one direction; or between two times",
+        _queue_mean,
+    ),
+    Measure(
+        "queue_p95",
+        PACKETS,
+        "link",
+        "95th percentile of the queue",
+        "95th percentile of the samples of the packets in a link's queue in one direction; or between two times",
+        _queue_p95,
+    ),
+    Measure(
+        "queue_max",
+        PACKETS,
+        "link",
+        "largest queue",
+        "the most packets in a link's queue in one direction at any time",
+        _queue_max,
+    ),
     Measure(
         "counter",
         NUMBER,

@@ -49,6 +49,7 @@ KILOBYTES: Final = Unit("bytes", "kB", 1.0, 1e3, 1e3, "bytes")
 MEGABYTES: Final = Unit("bytes", "MB", 1.0, 1e6, 1e6, "bytes")
 REQUESTS: Final = Unit("requests", "")
 PER_SECOND: Final = Unit("1/s", "1/s", ending="per_s")
+PACKETS: Final = Unit("packets", "packets", ending="packets")
 NUMBER: Final = Unit("", "")
 #: A part of a whole, from 0 to 1.
 PART: Final = Unit("", "", row="%")
@@ -150,7 +151,7 @@ class Measure:
             raise metrics.MetricError(f"measure '{self.name}': {error}") from None
         given = dict(parameters)
         if self.of == "subflow":
-            found = self._of_interfaces(recording, str(given["connection"]), given["interface"])
+            found = self._of_interfaces(recording, str(given.pop("connection")), given.pop("interface"), given)
         elif self.of in _OF_CONNECTIONS:
             of = metrics.connection(recording, given.pop("connection"))
             found = self.compute(recording, of, **given)
@@ -158,13 +159,15 @@ class Measure:
             found = self.compute(recording, **given)
         return _in(self.unit.claimed, found)
 
-    def _of_interfaces(self, recording: Recording, name: str, interface: str | Sequence[str]) -> Figure:
+    def _of_interfaces(
+        self, recording: Recording, name: str, interface: str | Sequence[str], further: Mapping[str, Any]
+    ) -> Figure:
         of = metrics.connection(recording, name)
         chosen = [interface] if isinstance(interface, str) else interface
         own = [each for each in metrics.subflows(recording, of) if each.interface in chosen]
         if len(own) > 1 and not self.adds:
             raise metrics.MetricError(f"'{self.name}' is of a single subflow, and {len(own)} of '{name}' are meant")
-        values = [self.compute(recording, of, each) for each in own]
+        values = [self.compute(recording, of, each, **further) for each in own]
         known = [value for value in values if value is not None]
         return sum(known) if len(known) == len(values) else None
 

@@ -8,6 +8,7 @@ from polypath.measures.measure import (
     KILOBYTES,
     MBPS,
     NUMBER,
+    PACKETS,
     PART,
     PER_SECOND,
     Figure,
@@ -35,6 +36,15 @@ def _resent(recording: Recording, of: Connection, subflow: Subflow) -> Figure:
 
 def _srtt(recording: Recording, of: Connection, subflow: Subflow) -> Figure:
     samples = metrics.srtt_us(recording, of, subflow)
+    return sum(samples) / len(samples) if samples else None
+
+
+def _window_mean(
+    recording: Recording, of: Connection, subflow: Subflow, *, from_s: float | None = None, to_s: float | None = None
+) -> Figure:
+    times, windows = metrics.sampled(recording, of, subflow, "cwnd_packets")
+    within = metrics.between(from_s, to_s)
+    samples = [window for time, window in zip(times, windows, strict=True) if within(time)]
     return sum(samples) / len(samples) if samples else None
 
 
@@ -87,6 +97,15 @@ FIGURES = (
         adds=False,
         heading="RTT ms",
         beside=True,
+    ),
+    Measure(
+        "window_mean",
+        PACKETS,
+        "subflow",
+        "mean congestion window",
+        "mean of the sender's samples of a subflow's congestion window; or between two times",
+        _window_mean,
+        source="RFC 9438 section 5",
     ),
     Measure(
         "resent",

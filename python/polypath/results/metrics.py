@@ -6,10 +6,10 @@ Times are nanoseconds since the start of the run, rates bit/s, as in the Recordi
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import floor
+from math import floor, inf
 from typing import Any, Final, Literal
 
 import polars as pl
@@ -387,13 +387,9 @@ def sent_bytes(recording: Recording, of: Connection, interface: str, side: str |
 
 def link_packets(recording: Recording, link: str, direction: str) -> int:
     """Packets that left a link's queue in one direction; raises MetricError for a link that is none."""
-    if direction not in ("forward", "backward"):
-        raise MetricError(f"a direction is forward or backward, not '{direction}'")
+    _number(recording, link, direction)
     ends = recording.groups("link_ends", ("name", "direction"))
-    found = ends.column("sent_packets", link, direction)
-    if not found:
-        raise MetricError(f"no link is called '{link}'")
-    return int(found[0])
+    return int(ends.column("sent_packets", link, direction)[0])
 
 
 def reinjected_bytes(found: Sequence[Subflow]) -> int | None:
@@ -415,6 +411,35 @@ def sampled(
     until = lasts_until_ns(of, subflow)
     found = [sample for sample in samples if sample[0] <= until]
     return [time for time, _ in found], [value for _, value in found]
+
+
+def between(from_s: float | None, to_s: float | None) -> Callable[[int], bool]:
+    """Whether a time in nanoseconds lies between two in seconds; None leaves an end open."""
+    low = -inf if from_s is None else from_s * SECOND
+    high = inf if to_s is None else to_s * SECOND
+    return lambda time: low <= time <= high
+
+
+def most_queued(recording: Recording, link: str, direction: str) -> int:
+    """The most packets in a link's queue in one direction; raises MetricError for a link that is none."""
+    _number(recording, link, direction)
+    return int(recording.groups("link_ends", ("name", "direction")).column("max_queue_packets", link, direction)[0])
+
+
+def queue_packets(recording: Recording, link: str, direction: str, within: Callable[[int], bool]) -> list[int]:
+    """Samples of the packets in a link's queue, in ascending order; raises MetricError for a link that is none."""
+    number = _number(recording, link, direction)
+    rows = recording.groups("links", ("link", "direction")).rows(("time_ns", "queue_packets"), number, direction)
+    return sorted(packets for time, packets in rows if within(time))
+
+
+def _number(recording: Recording, link: str, direction: str) -> int:
+    if direction not in ("forward", "backward"):
+        raise MetricError(f"a direction is forward or backward, not '{direction}'")
+    found = recording.groups("link_ends", ("name", "direction")).column("link", link, direction)
+    if not found:
+        raise MetricError(f"no link is called '{link}'")
+    return int(found[0])
 
 
 def srtt_us(recording: Recording, of: Connection, subflow: Subflow) -> list[int]:

@@ -30,6 +30,7 @@ NAMES = [
     "bcube-traffic",
     "blest",
     "buffers",
+    "careful-resume",
     "congestion",
     "dctcp-bottlenecks",
     "dctcp-queue",
@@ -378,6 +379,8 @@ BOUNDS = {
     "l4s/Prague over CUBIC, 10 Mbps, 80 ms": (1.29, 2.14),
     "bbr-sharing/beside Reno": (3.5, 4.5),
     "bbr-sharing/beside CUBIC": (3.5, 4.5),
+    "careful-resume/5 MB, round trips saved": (1.3, 1.9),
+    "careful-resume/slower path, resumed over fresh": (None, 1.1),
     "loss-curves/BBR, tcp, 5 %": (86.3, 91.7),
     "loss-curves/BBR, quic, 10 %": (76.2, 85.5),
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use polypath_transport::quic::bytes::Protector;
 use polypath_transport::quic::{Codepoint, Connection, Greeting, Listener, ResetKey, answer_bytes};
 use polypath_transport::{
-    Accept, Algorithms, BlackHoles, CloseReason, Config, NEVER, Nanos, Ports, Sessions, Tuple,
+    Accept, Algorithms, BlackHoles, CloseReason, Config, NEVER, Nanos, Ports, Retained, Sessions,
+    Tuple,
 };
 use polypath_wire::payload;
 use polypath_wire::quic::{Carried, Frame};
@@ -139,6 +140,7 @@ fn host(config: &Config, addresses: Vec<IpAddr>, seed: u64, sessions: &Sessions)
         black_holes: BlackHoles::default(),
         random: Pcg64Mcg::new(u128::from(seed) << 1 | 1),
         sessions: sessions.clone(),
+        retained: Retained::default(),
         isn: None,
     }
 }

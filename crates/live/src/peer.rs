@@ -7,7 +7,7 @@ use std::sync::Arc;
 use polypath_trace::frame::{Envelope, FrameBuilder, Mac};
 use polypath_transport::{
     Accept, Algorithms, Arrival, BlackHoles, Config, Connection, MILLISECOND, Mib, Nanos, Ports,
-    Segment, Sessions, Tuple,
+    Retained, Segment, Sessions, Tuple,
 };
 use polypath_transport::{Codepoint, RegistryError};
 use polypath_wire::mptcp::{MpJoin, MptcpOption};
@@ -91,6 +91,7 @@ impl Peer {
             black_holes: BlackHoles::default(),
             random: Pcg64Mcg::seed_from_u64(self.settings.seed),
             sessions: Sessions::default(),
+            retained: Retained::default(),
             isn: None,
         }
     }

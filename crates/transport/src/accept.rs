@@ -8,6 +8,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::algorithms::Algorithms;
 use crate::host::{BlackHoles, Ports};
 use crate::path_manager::LocalAddress;
+use crate::retained::Retained;
 use crate::sessions::Sessions;
 use crate::settings::Config;
 
@@ -25,6 +26,8 @@ pub struct Accept {
     pub random: Pcg64Mcg,
     /// TLS sessions that it kept; of use where [`Config::resumption`] is set.
     pub sessions: Sessions,
+    /// What its paths were found to carry; of use where [`Config::careful_resume`] is set.
+    pub retained: Retained,
     /// Where the sequence numbers of an accepted connection begin, if not at random.
     pub isn: Option<u32>,
 }

@@ -18,6 +18,7 @@ pub mod path_manager;
 mod policy;
 pub mod quic;
 mod ranges;
+mod retained;
 pub mod scheduler;
 mod search;
 mod sending;
@@ -43,6 +44,7 @@ pub use path_choice::{Open, PathChoice, PathWishes};
 pub use polypath_settings::RegistryError;
 pub use polypath_wire::tcp::Segment;
 pub use ranges::RangeSet;
+pub use retained::Retained;
 pub use sending::{Sending, Standing};
 pub use sessions::Sessions;
 pub use settings::{

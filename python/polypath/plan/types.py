@@ -748,6 +748,11 @@ class Stack(TypedDict):
     How long a client of the profile `linux` leaves out MP_CAPABLE once SYNs with it were lost and one without was answered
     (net.mptcp.blackhole_timeout): twice as long each time that this happens again, at most 64 times; 0: not at all.
     """
+    careful_resume: ReadOnly[NotRequired[bool]]
+    """
+    Whether a host of QUIC begins with half of the window that it last used on a path between the same addresses, once the
+    first window has arrived and the round trip is alike (RFC 9959). Not with a congestion control that sets a rate.
+    """
     checksum: ReadOnly[bool]
     """Ask for DSS checksums (RFC 8684 section 3.3)."""
     close_timeout_ns: ReadOnly[NotRequired[int]]

@@ -51,6 +51,7 @@ RULES: Final[Mapping[str, Rules]] = {
             "send_paths": ([], "it sends on every open path"),
             "autotuning": (False, "its receive window is fixed"),
             "ecn": (True, "it always marks its packets"),
+            "careful_resume": (False, "it keeps nothing of a path for later connections"),
         },
         parameters={
             "cubic": {"hystart": False, "fast_convergence": True},
@@ -71,6 +72,7 @@ RULES: Final[Mapping[str, Rules]] = {
             "ecn": (False, "its calls take no codepoints for what it sends"),
             "ack_frequency": (None, "it decides by itself how often it asks for acknowledgements"),
             "resumption": (False, "its tickets are for a run of its own"),
+            "careful_resume": (False, "it keeps it in its tickets, which are for a run of its own"),
         },
         parameters={"cubic": {}, "reno": {}, "bbr": {}, "bbr3": {}, "fullmesh": {"num_subflows": 1}},
         lacks=_has_only("reno", "cubic", "bbr", "bbr3"),
@@ -90,6 +92,7 @@ RULES: Final[Mapping[str, Rules]] = {
             "ecn": (False, "its calls take no codepoints"),
             "ack_frequency": (None, "it does not have the extension"),
             "resumption": (False, "its tickets are for a run of its own"),
+            "careful_resume": (False, "it keeps nothing of a path for later connections"),
         },
         parameters={"cubic": {}, "reno": {}, "fullmesh": {"num_subflows": 1}},
         lacks=_has_only("reno", "cubic"),

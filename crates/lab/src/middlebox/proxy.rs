@@ -9,7 +9,7 @@ use polypath_net::{Ecn, random};
 use polypath_settings::{Algorithm, algorithm};
 use polypath_transport::{
     Accept, Algorithms, Arrival, BlackHoles, CloseReason, Config, Connection, NEVER, Nanos, Ports,
-    Segment, Sessions, Tuple,
+    Retained, Segment, Sessions, Tuple,
 };
 use polypath_wire::tcp::Flags;
 use rand_pcg::rand_core::RngCore;
@@ -80,6 +80,7 @@ impl Proxy {
             black_holes: BlackHoles::default(),
             random: random::stream(random.next_u64(), "proxy", 0, "transport"),
             sessions: Sessions::default(),
+            retained: Retained::default(),
             isn: None,
         }
     }

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 
 use polypath_transport::quic::Connection;
-use polypath_transport::{Accept, BlackHoles, CloseReason, Nanos, Ports, Sessions, Tuple};
+use polypath_transport::{
+    Accept, BlackHoles, CloseReason, Nanos, Ports, Retained, Sessions, Tuple,
+};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
@@ -104,6 +106,7 @@ impl<'a> Client<'a> {
             black_holes: BlackHoles::default(),
             random: Pcg64Mcg::seed_from_u64(settings.seed),
             sessions: Sessions::default(),
+            retained: Retained::default(),
             isn: None,
         };
         let tuple = Tuple {

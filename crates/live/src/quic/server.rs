@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use polypath_transport::quic::bytes::destination;
 use polypath_transport::quic::{Connection, Greeting, Listener, ResetKey, answer_bytes};
 use polypath_transport::{
-    Accept, BlackHoles, Config, NEVER, Nanos, Ports, SECOND, Sessions, Tuple,
+    Accept, BlackHoles, Config, NEVER, Nanos, Ports, Retained, SECOND, Sessions, Tuple,
 };
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
@@ -163,6 +163,7 @@ impl Server {
                     black_holes: BlackHoles::default(),
                     random: Pcg64Mcg::seed_from_u64(self.random.next_u64()),
                     sessions: Sessions::default(),
+                    retained: Retained::default(),
                     isn: None,
                 };
                 let connection = Connection::admit(host, tuple, admission, now).ok()?;

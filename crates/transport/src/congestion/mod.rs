@@ -6,6 +6,7 @@
 mod balia;
 mod bbr;
 mod bbr3;
+mod careful_resume;
 mod cdg;
 mod copa;
 mod coupled;
@@ -35,6 +36,8 @@ use polypath_settings::{Entry, Registry};
 
 use crate::Nanos;
 use crate::path::{CaState, Member, Path};
+
+pub(crate) use careful_resume::CarefulResume;
 
 pub use crate::path::{Interval, LostPacket, RateSample};
 

@@ -97,6 +97,7 @@ impl Connection {
             black_holes,
             mut random,
             sessions: _,
+            retained: _,
             isn: _,
         } = host;
         let multipath = config

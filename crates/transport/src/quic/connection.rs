@@ -86,6 +86,7 @@ impl Connection {
             black_holes: _,
             mut random,
             sessions,
+            retained,
             isn: _,
         } = host;
         let sessions = config.resumption.then_some(sessions);
@@ -151,7 +152,7 @@ impl Connection {
             handshake: Handshake::new(session, now),
             identity,
             parameters: Parameters::new(parameters),
-            paths: Paths::new(Pcg64Mcg::seed_from_u64(!seed), algorithms),
+            paths: Paths::new(Pcg64Mcg::seed_from_u64(!seed), algorithms, retained),
             control: Control::default(),
             lifetime: Lifetime::new(now, keepalive),
             output: Output::default(),

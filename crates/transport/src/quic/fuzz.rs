@@ -18,7 +18,7 @@ use crate::accept::Accept;
 use crate::algorithms::Algorithms;
 use crate::host::{BlackHoles, Ports};
 use crate::settings::Config;
-use crate::{CloseReason, MILLISECOND, NEVER, Nanos, SECOND, Sessions, Tuple};
+use crate::{CloseReason, MILLISECOND, NEVER, Nanos, Retained, SECOND, Sessions, Tuple};
 
 /// A promise checked on some bytes.
 pub type Target = fn(&[u8]);
@@ -99,6 +99,7 @@ fn host(multipath: bool, address: SocketAddr, seed: u128) -> Accept {
         black_holes: BlackHoles::default(),
         random: Pcg64Mcg::new(seed),
         sessions: Sessions::default(),
+        retained: Retained::default(),
         isn: None,
     }
 }

@@ -41,7 +41,8 @@ impl Packets {
     fn forget_measurements(&mut self, path: usize) {
         let longest = self.parameters.peer().max_udp_payload_size;
         let now = self.now;
-        let Ok(congestion) = self.paths.make_congestion(&self.config) else {
+        let tuple = self.paths[path].tuple();
+        let Ok(congestion) = self.paths.make_congestion(&self.config, tuple) else {
             return;
         };
         let member = &mut self.paths[path];

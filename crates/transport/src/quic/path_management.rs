@@ -133,7 +133,7 @@ impl PathManagement {
         let congestion = transfer
             .packets
             .paths
-            .make_congestion(&transfer.packets.config)?;
+            .make_congestion(&transfer.packets.config, tuple)?;
         let route = Route::new(tuple, ids);
         let size = DatagramSize::new(tuple, mtu, takes);
         let mut member = PathState::new(&transfer.packets.config, congestion, id, route, size);

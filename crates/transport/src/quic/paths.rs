@@ -13,11 +13,12 @@ use super::loss::Sent;
 use super::path::PathState;
 use super::traffic::Traffic;
 use crate::algorithms::Algorithms;
-use crate::congestion::CongestionControl;
+use crate::congestion::{CarefulResume, CongestionControl};
 use crate::path::{Member, Path};
 use crate::path_manager::Pair;
+use crate::retained::Retained;
 use crate::settings::Config;
-use crate::{NEVER, Nanos};
+use crate::{NEVER, Nanos, Tuple};
 use polypath_settings::RegistryError;
 
 /// A path that brings nothing for so many probe timeouts before another's last packet is taken for dead.
@@ -33,6 +34,8 @@ pub(super) struct Paths {
     /// Seeds of congestion controls.
     seeds: Pcg64Mcg,
     algorithms: Algorithms,
+    /// What the host's paths were found to carry.
+    retained: Retained,
     /// Empty between acknowledgements; kept for its room.
     acked: Vec<Sent<Contents>>,
 }
@@ -52,25 +55,31 @@ impl IndexMut<usize> for Paths {
 }
 
 impl Paths {
-    pub fn new(seeds: Pcg64Mcg, algorithms: Algorithms) -> Self {
+    pub fn new(seeds: Pcg64Mcg, algorithms: Algorithms, retained: Retained) -> Self {
         Self {
             members: Vec::new(),
             shown: Vec::new(),
             longest_timeout: 0,
             seeds,
             algorithms,
+            retained,
             acked: Vec::new(),
         }
     }
 
-    /// A congestion control for a path, which draws from a stream of its own.
+    /// A congestion control for a path between two addresses, which draws from a stream of its own.
     pub fn make_congestion(
         &mut self,
         config: &Config,
+        tuple: Tuple,
     ) -> Result<Box<dyn CongestionControl>, RegistryError> {
         let mut congestion = self.algorithms.congestion(config)?;
         if congestion.draws() {
             congestion.seed(self.seeds.next_u64());
+        }
+        if config.careful_resume {
+            let (window, retained) = (config.initial_window, self.retained.clone());
+            congestion = CarefulResume::before(congestion, window, retained, tuple);
         }
         Ok(congestion)
     }

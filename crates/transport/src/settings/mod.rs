@@ -274,6 +274,10 @@ settings! {
         /// so (RFC 8446 section 2.2): the certificate is not sent again. Both must want it.
         #[serde(default)]
         resumption: bool as Boolean.only(QUIC).seldom() = false,
+        /// Whether a host of QUIC begins with half of the window that it last used on a path between the same addresses, once the
+        /// first window has arrived and the round trip is alike (RFC 9959). Not with a congestion control that sets a rate.
+        #[serde(default)]
+        careful_resume: bool as Boolean.only(QUIC).seldom() = false,
         ..
         profile: Profile = Profile::Rfc,
         scheduler: Choice = "default".into(),

@@ -114,6 +114,7 @@ pub fn drawn_quic(rng: &mut Choices) -> Config {
         retry: rng.random_ratio(1, 4),
         ack_frequency,
         resumption: rng.random(),
+        careful_resume: rng.random(),
         ..Config::default()
     }
 }

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use polypath_transport::{
-    Accept, Algorithms, BlackHoles, Config, Nanos, Ports, Profile, Sessions, Tuple,
+    Accept, Algorithms, BlackHoles, Config, Nanos, Ports, Profile, Retained, Sessions, Tuple,
 };
 use rand_pcg::Pcg64Mcg;
 
@@ -63,6 +63,7 @@ pub fn host(config: &Config, addresses: Vec<IpAddr>, seed: u128) -> Accept {
         black_holes: BlackHoles::default(),
         random: Pcg64Mcg::new(seed | 1),
         sessions: Sessions::default(),
+        retained: Retained::default(),
         isn: None,
     }
 }

@@ -3,6 +3,7 @@
 mod ack_frequency;
 mod blocking;
 mod bytes;
+mod careful_resume;
 mod closing;
 #[path = "../common/mod.rs"]
 #[allow(dead_code, unused_imports)]

@@ -8,7 +8,7 @@ use polypath_transport::quic::{
     Codepoint, Connection, Greeting, Listener, ResetKey, Transmit, answer_bytes,
 };
 use polypath_transport::{
-    Accept, Algorithms, Config, NEVER, Nanos, Purpose, SECOND, Sessions, Tuple,
+    Accept, Algorithms, Config, NEVER, Nanos, Purpose, Retained, SECOND, Sessions, Tuple,
 };
 use polypath_wire::payload;
 use polypath_wire::quic::{Carried, Datagram, Frame};
@@ -145,11 +145,29 @@ impl Pair {
         server: impl Into<Settings>,
         links: Vec<Link>,
         seed: u128,
+        sessions: [Sessions; 2],
+    ) -> Self {
+        Self::between(client, server, links, seed, sessions, Retained::default())
+    }
+
+    /// The same from a client whose host keeps this of its paths.
+    pub fn retaining(config: &Config, links: Vec<Link>, seed: u128, retained: &Retained) -> Self {
+        let sessions = Default::default();
+        Self::between(config, config, links, seed, sessions, retained.clone())
+    }
+
+    fn between(
+        client: impl Into<Settings>,
+        server: impl Into<Settings>,
+        links: Vec<Link>,
+        seed: u128,
         [at_client, at_server]: [Sessions; 2],
+        retained: Retained,
     ) -> Self {
         let addresses: Vec<IpAddr> = (0..links.len()).map(client_address).collect();
         let client = Accept {
             sessions: at_client,
+            retained,
             ..client.into().host(addresses, seed)
         };
         let connection = Connection::connect(client, first_tuple(), 0);

@@ -151,6 +151,7 @@ impl Hosts {
             ports: host.ports.clone(),
             black_holes: host.black_holes.clone(),
             sessions: host.sessions.clone(),
+            retained: host.retained.clone(),
             random: random::stream(
                 self.plan.seed,
                 stream.of,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use polypath_transport::{BlackHoles, Counters, Ports, Sessions};
+use polypath_transport::{BlackHoles, Counters, Ports, Retained, Sessions};
 
 use super::interfaces::Interfaces;
 use crate::plan::Plan;
@@ -14,6 +14,8 @@ pub(super) struct Host {
     pub black_holes: BlackHoles,
     /// TLS sessions of QUIC.
     pub sessions: Sessions,
+    /// What its paths were found to carry.
+    pub retained: Retained,
     pub interfaces: Interfaces,
     /// The MTUs of its interfaces on links that have one, by address.
     pub mtus: Vec<(IpAddr, u32)>,

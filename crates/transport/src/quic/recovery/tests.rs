@@ -16,7 +16,7 @@ use crate::quic::connection::Connection;
 use crate::quic::listener::{Greeting, Listener};
 use crate::quic::window::LEAST_WINDOW;
 use crate::settings::Config;
-use crate::{MILLISECOND as MS, SECOND, Sessions, Tuple};
+use crate::{MILLISECOND as MS, Retained, SECOND, Sessions, Tuple};
 
 const CLIENT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 7000);
 const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 1, 0, 1)), 443);
@@ -105,6 +105,7 @@ fn host(address: SocketAddr, seed: u128) -> Accept {
         black_holes: BlackHoles::default(),
         random: Pcg64Mcg::new(seed),
         sessions: Sessions::default(),
+        retained: Retained::default(),
         isn: None,
     }
 }

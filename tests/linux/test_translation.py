@@ -667,6 +667,15 @@ def test_a_two_way_transfer_has_two_sizes(scenario: Callable[..., Scenario]) -> 
     assert {"size=2000", "back=1000"} <= {*translate(data)[1]["job"].split()}
 
 
+def test_a_pause_is_told_only_where_there_is_one(scenario: Callable[..., Scenario]) -> None:
+    data = scenario("pair").plan(None).data
+    work: dict[str, Any] = {"kind": "bulk", "duration_ns": None, "reverse": False, "size_bytes": 2000}
+    data["applications"][0]["work"] = work
+    assert "first=" not in translate(data)[1]["job"]
+    data["applications"][0]["work"] = work | {"first_bytes": 100, "pause_ns": 200}
+    assert {"first=100", "pause=200"} <= {*translate(data)[1]["job"].split()}
+
+
 def test_the_same_plan_gives_the_same_files(scenario: Callable[..., Scenario]) -> None:
     plan = scenario("everything").plan(None)
     assert translate(plan.data)[1] == translate(plan.data)[1]

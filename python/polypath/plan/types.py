@@ -103,7 +103,11 @@ class BulkWork(TypedDict):
     """
     duration_ns: ReadOnly[NotRequired[int | None]]
     """How long it sends."""
+    first_bytes: ReadOnly[NotRequired[int]]
+    """How much an end sends before its `pause`."""
     kind: ReadOnly[Literal["bulk"]]
+    pause_ns: ReadOnly[NotRequired[int]]
+    """How long an end that sends then waits before the rest."""
     reverse: ReadOnly[NotRequired[bool]]
     """The server sends."""
     reverse_bytes: ReadOnly[NotRequired[int | None]]

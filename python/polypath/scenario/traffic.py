@@ -147,6 +147,14 @@ class Bulk(MeasuredApplication):
         return self
 
     @model_validator(mode="after")
+    def _paused(self) -> Bulk:
+        if self.first and not self.pause:
+            raise fault("these bytes go before a pause; give 'pause'", at=("first",))
+        if self.pause and self.program:
+            raise fault("iperf3 does not pause; leave one of them out", at=("pause",))
+        return self
+
+    @model_validator(mode="after")
     def _flows(self) -> Bulk:
         if self.arrivals is not None and self.count > 1:
             raise fault("'arrivals' says how many connections there are; leave 'count' out", at=("count",))

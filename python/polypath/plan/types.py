@@ -262,6 +262,15 @@ class Dualpi2Queue(TypedDict):
     """Time between two updates of the probability."""
 
 
+class EndpointAction(TypedDict):
+    """Takes the endpoints of an interface's addresses away, which stay, or adds them again (`ip mptcp endpoint delete`, `add`)."""
+
+    endpoint: ReadOnly[bool]
+    interface: ReadOnly[int]
+    kind: ReadOnly[Literal["endpoint"]]
+    node: ReadOnly[int]
+
+
 class Event(TypedDict):
     """A change at a time."""
 
@@ -608,7 +617,9 @@ class PriorityAction(TypedDict):
     node: ReadOnly[int]
 
 
-Action: TypeAlias = LinkAction | InterfaceAction | PriorityAction | FullmeshAction | FlushAction | MigrateAction
+Action: TypeAlias = (
+    LinkAction | InterfaceAction | PriorityAction | FullmeshAction | EndpointAction | FlushAction | MigrateAction
+)
 
 
 Profile: TypeAlias = Literal["rfc", "mptcp.org", "linux"]

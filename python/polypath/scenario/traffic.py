@@ -427,7 +427,7 @@ class Event(Model):
     """A change at a time: of a link, an interface, a host or a node.
 
     - A link has rate, delay, loss, queue and up.
-    - A host's interface has up, backup, fullmesh and migrate_to.
+    - A host's interface has up, backup, fullmesh, endpoint and migrate_to.
     - A host has flush_endpoints.
     - A router or switch has up.
     """
@@ -460,6 +460,9 @@ class Event(Model):
     fullmesh: bool | None = None
     """Whether the interface's endpoints have the flag fullmesh from now on (ip mptcp endpoint change). Subflows from
     endpoints for subflows end, and others are opened."""
+    endpoint: bool | None = None
+    """Whether the interface's addresses are endpoints of path manager 'endpoints' from now on (ip mptcp endpoint delete
+    and add). Their subflows end as if the interface went down, but the addresses stay."""
     flush_endpoints: Literal[True] | None = None
     """The host's path manager 'endpoints' loses all endpoints (ip mptcp endpoint flush). Subflows from them end, and
     announced addresses are withdrawn. An interface that goes down and comes back adds its own again."""

@@ -19,7 +19,7 @@ from polypath.plan.access import ENDS, WAYS
 from polypath.results import layout
 
 if TYPE_CHECKING:
-    from polypath.plan.types import Event, FullmeshAction, InterfaceAction, LinkAction, PriorityAction
+    from polypath.plan.types import EndpointAction, Event, FullmeshAction, InterfaceAction, LinkAction, PriorityAction
 
 #: Servers and observers are started so long before the origin.
 _BEFORE = -500_000_000
@@ -152,6 +152,8 @@ class Job:
                 return self._change_flag(number, action, "backup", action["backup"])
             case "fullmesh":
                 return self._change_flag(number, action, "fullmesh", action["fullmesh"])
+            case "endpoint":
+                return self._change_endpoints(number, action)
             case "migrate":
                 return None
 
@@ -218,6 +220,19 @@ class Job:
     def _flush(self, node: int) -> str:
         self._flushed.update(end for end in self.network.ends(node) if end not in self._down)
         return f"ip -n {namespace(node)} mptcp endpoint flush"
+
+    def _change_endpoints(self, number: int, action: EndpointAction) -> str | None:
+        end = End(action["node"], action["interface"])
+        endpoints = [each for each in self._endpoints(end) if each.leaves]
+        if action["endpoint"] == (end not in self._flushed) or end in self._down or not endpoints:
+            return None
+        self._flushed ^= {end}
+        if end.node not in self.wires.nodes:
+            return None
+        lines = [each.add() if action["endpoint"] else each.delete() for each in endpoints]
+        name = f"event-{number}.batch"
+        self.files[name] = "\n".join(lines) + "\n"
+        return f"ip -n {namespace(end.node)} -force -batch {name}"
 
     def _change_flag(self, number: int, action: PriorityAction | FullmeshAction, flag: str, is_set: bool) -> str | None:
         end = End(action["node"], action["interface"])

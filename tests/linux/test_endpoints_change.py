@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from polypath import Scenario, ScenarioError, run
+from polypath.engines import EngineError
 from polypath.formats.plan import scenario_of
 
 #: Addresses 1 and 2 of the client, 3 and 4 of the server.
@@ -92,6 +93,114 @@ def test_the_first_address_stays_where_its_endpoint_is_taken_away(engine: str) -
     counters = counted(scenario(client, MANAGER.format('flags = "none"'), event), engine)
     names = ("client RmSubflow", "server RmAddr", "client MPRstTx", "server MPRstTx")
     assert seen(counters, *names) == [1, 1, 0, 0]
+
+
+#: While the server's endpoint is away, its address on link b gets a subflow without being one.
+TAKEN = """
+duration = "5 s"
+[defaults]
+profile = "linux"
+[host.client]
+path_manager = { kind = "endpoints", endpoints = ["10.0.1.1 signal"], subflows = 8, add_addr_accepted = 8 }
+interface.eth0.address = "10.0.0.1"
+interface.eth1.address = "10.0.1.1"
+interface.eth2.address = "10.0.2.1"
+[host.server]
+path_manager = { kind = "endpoints", endpoints = ["10.0.2.2 signal"], subflows = 8, add_addr_accepted = 8 }
+interface.eth0.address = "10.0.0.2"
+interface.eth1.address = "10.0.1.2"
+interface.eth2.address = "10.0.2.2"
+[link.a]
+ends = ["client:eth0", "server:eth0"]
+delay = "5 ms"
+[link.b]
+ends = ["client:eth1", "server:eth1"]
+delay = "5 ms"
+[link.c]
+ends = ["client:eth2", "server:eth2"]
+delay = "5 ms"
+[[application]]
+kind = "stream"
+rate = "1 Mbps"
+block = "10 kB"
+duration = "3 s"
+start = "100 ms"
+[[event]]
+at = "0 s"
+interface = "client:eth1"
+up = false
+[[event]]
+at = "500 ms"
+interface = "server:eth2"
+up = false
+[[event]]
+at = "1 s"
+interface = "client:eth1"
+up = true
+[[event]]
+at = "1500 ms"
+interface = "server:eth2"
+up = true
+[[event]]
+at = "2 s"
+interface = "server:eth2"
+backup = true
+[[event]]
+at = "2500 ms"
+interface = "server:eth2"
+up = false
+"""
+
+
+def test_an_endpoint_returns_although_the_kernel_gave_its_number_away(engine: str) -> None:
+    counters = counted(Scenario.parse(TAKEN, "taken.toml"), engine)
+    names = ("server AddAddrTx", "client AddAddr", "client MPJoinSynTx", "server MPJoinSynTx", "server RmAddrTx")
+    assert seen(counters, *names) == [2, 2, 2, 1, 2]
+    assert seen(counters, "server MPPrioTx", "client MPPrioRx") == [1, 1]
+
+
+#: The listener at the port of an endpoint ends with a flush, and the subflow that it accepted does not.
+PORT_IN_USE = """
+duration = "5 s"
+[defaults]
+profile = "linux"
+[host.client]
+path_manager = { kind = "endpoints", endpoints = ["10.0.0.1 signal port 20007"], subflows = 8, add_addr_accepted = 2 }
+[host.server]
+path_manager = { kind = "endpoints", flags = "signal", subflows = 1, add_addr_accepted = 8 }
+[link.a]
+ends = ["client:eth0", "server:eth0"]
+delay = "5 ms"
+[link.b]
+ends = ["client:eth1", "server:eth1"]
+delay = "5 ms"
+[[application]]
+kind = "stream"
+rate = "1 Mbps"
+block = "10 kB"
+duration = "4 s"
+start = "100 ms"
+[[event]]
+at = "1800 ms"
+host = "client"
+flush_endpoints = true
+[[event]]
+at = "2500 ms"
+interface = "client:eth0"
+up = false
+[[event]]
+at = "3200 ms"
+interface = "client:eth0"
+up = true
+"""
+
+
+def test_an_event_that_the_kernel_refuses_is_one_line_with_its_reason(linux: object) -> None:
+    with pytest.raises(EngineError) as refused:
+        run(Scenario.parse(PORT_IN_USE, "port.toml"), engine="linux")
+    assert str(refused.value) == (
+        "the kernel refused event 3 of the run: create listen socket error: -98 (engine sim takes it)"
+    )
 
 
 def test_an_endpoint_that_was_flushed_can_be_added(engine: str) -> None:

@@ -43,10 +43,10 @@ class Case:
     server_limits: tuple[int, int] = (0, 2)
     #: Interfaces that are backups, as "client 3".
     backup: tuple[str, ...] = ()
-    #: Changes at 1 s, 2 s and so on: "client 3 down", "client 3 up", "server 2 backup"; "client 1 cut": its link loses
-    #: everything.
+    #: Changes at 1 s, 2 s and so on: "client 3 removed", "client 3 added", "server 2 backup"; "client 1 cut": its link
+    #: loses everything.
     then: tuple[str, ...] = ()
-    #: Interfaces that are down as the connection begins.
+    #: Interfaces that have no endpoints as the connection begins.
     later: tuple[str, ...] = ()
     #: Further settings of the hosts.
     client_stack: str = ""
@@ -83,7 +83,7 @@ class Case:
             for key, side in (("destination", "server"), ("source", "client")):
                 lines.append(f'{key} = "{self.address(side, "1", net)}"')
         for change in self.later:
-            lines += self._event(label, "0 s", f"{change} down")
+            lines += self._event(label, "0 s", f"{change} removed")
         for end in self.dead:
             lines += self._event(label, "0 s", f"{end} cut")
         for at, change in enumerate(self.then, 1):
@@ -121,5 +121,10 @@ class Case:
         side, number, what = change.split()
         if what == "cut":
             return ["[[event]]", f'at = "{at}"', f'link = "{label}-{side}{number}"', "up = false"]
-        value = {"down": "up = false", "up": "up = true", "backup": "backup = true", "nobackup": "backup = false"}[what]
+        value = {
+            "removed": "endpoint = false",
+            "added": "endpoint = true",
+            "backup": "backup = true",
+            "nobackup": "backup = false",
+        }[what]
         return ["[[event]]", f'at = "{at}"', f'interface = "{label}-{side}:eth{number}"', value]

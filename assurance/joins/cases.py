@@ -1,7 +1,6 @@
 """The cases of `tools/testing/selftests/net/mptcp/mptcp_join.sh` (Linux 7.2) that are about the wire, in our words.
 
-If the script removes or adds an endpoint, an interface goes down or up here, with its address. If netfilter drops
-packets in the script, a dead link loses them here.
+If netfilter drops packets in the script, a dead link loses them here.
 """
 
 from __future__ import annotations
@@ -167,14 +166,14 @@ CASES: tuple[Case, ...] = (
         client_limits=(0, 1),
         server_limits=(0, 1),
         backup=("client 3",),
-        then=("client 3 down",),
+        then=("client 3 removed",),
         expect=joins(1, 1, 1) | removed(1, 1) | {"client RmAddrTx": 1} | NO_RESET,
     ),
     Case(
         "remove multiple subflows",
         client=("2 subflow", "3 subflow"),
         backup=("client 2", "client 3"),
-        then=("client 2 down", "client 3 down"),
+        then=("client 2 removed", "client 3 removed"),
         expect=joins(2, 2, 2) | removed(2, 2) | NO_RESET,
     ),
     Case(
@@ -183,7 +182,7 @@ CASES: tuple[Case, ...] = (
         server=("2 signal",),
         server_limits=(0, 1),
         backup=("server 2",),
-        then=("server 2 down",),
+        then=("server 2 removed",),
         expect=joins(1, 1, 1) | told(1, 1) | removed(1, 1, by="server") | NO_RESET,
     ),
     Case(
@@ -192,7 +191,7 @@ CASES: tuple[Case, ...] = (
         client_limits=(1, 2),
         server=("2 signal",),
         backup=("client 3", "server 2"),
-        then=("server 2 down", "client 3 down"),
+        then=("server 2 removed", "client 3 removed"),
         expect=joins(2, 2, 2) | told(1, 1) | removed(1, 1) | NO_RESET,
     ),
     Case(
@@ -202,7 +201,7 @@ CASES: tuple[Case, ...] = (
         server=("2 signal",),
         server_limits=(0, 3),
         backup=("client 3", "client 4", "server 2"),
-        then=("server 2 down", "client 3 down", "client 4 down"),
+        then=("server 2 removed", "client 3 removed", "client 4 removed"),
         expect=joins(3, 3, 3) | told(1, 1) | removed(2, 2) | NO_RESET,
     ),
     Case(
@@ -210,7 +209,7 @@ CASES: tuple[Case, ...] = (
         client_limits=(0, 0),
         server=("2 subflow signal",),
         server_limits=(0, 0),
-        then=("server 2 down",),
+        then=("server 2 removed",),
         expect=joins(0, 0, 0) | told(1, 1) | removed(1, 0, by="server") | NO_RESET,
     ),
     Case(
@@ -219,7 +218,7 @@ CASES: tuple[Case, ...] = (
         server=("2 signal", "3 signal", "4 signal"),
         server_limits=(3, 3),
         backup=("server 2", "server 3", "server 4"),
-        then=("server 2 down", "server 3 down", "server 4 down"),
+        then=("server 2 removed", "server 3 removed", "server 4 removed"),
         expect=joins(3, 3, 3) | told(3, 3) | removed(3, 3, by="server") | NO_RESET,
     ),
     Case(
@@ -227,7 +226,7 @@ CASES: tuple[Case, ...] = (
         client=("1 subflow", "3 subflow"),
         client_limits=(0, 1),
         server_limits=(0, 1),
-        then=("", "client 1 down"),
+        then=("", "client 1 removed"),
         expect=joins(1, 1, 1) | removed(1, 1) | NO_RESET,
     ),
     Case(
@@ -235,7 +234,7 @@ CASES: tuple[Case, ...] = (
         client_limits=(1, 1),
         server=("1 signal", "2 signal"),
         server_limits=(0, 1),
-        then=("", "server 1 down"),
+        then=("", "server 1 removed"),
         expect=joins(1, 1, 1) | told(1, 1) | removed(1, 1, by="server"),
     ),
     Case(
@@ -244,7 +243,7 @@ CASES: tuple[Case, ...] = (
         client_limits=(0, 1),
         server_limits=(0, 1),
         later=("client 3",),
-        then=("client 3 up",),
+        then=("client 3 added",),
         expect=joins(1, 1, 1),
     ),
     Case(
@@ -253,14 +252,14 @@ CASES: tuple[Case, ...] = (
         server=("2 signal",),
         server_limits=(0, 1),
         later=("server 2",),
-        then=("server 2 up",),
+        then=("server 2 added",),
         expect=joins(1, 1, 1) | told(1, 1),
     ),
     Case(
         "add multiple subflows",
         client=("2 subflow", "3 subflow"),
         later=("client 2", "client 3"),
-        then=("client 2 up", "client 3 up"),
+        then=("client 2 added", "client 3 added"),
         expect=joins(2, 2, 2),
     ),
     Case(
@@ -269,7 +268,7 @@ CASES: tuple[Case, ...] = (
         families="6",
         client=("2 subflow", "3 subflow"),
         later=("client 2", "client 3"),
-        then=("client 2 up", "client 3 up"),
+        then=("client 2 added", "client 3 added"),
         expect=joins(2, 2, 2),
     ),
     Case(
@@ -279,7 +278,7 @@ CASES: tuple[Case, ...] = (
         client_limits=(2, 2),
         server=("2 signal", "3 signal"),
         later=("server 2", "server 3"),
-        then=("server 2 up", "server 3 up"),
+        then=("server 2 added", "server 3 added"),
         expect=joins(2, 2, 2) | told(2, 2),
     ),
     Case(
@@ -314,7 +313,7 @@ CASES: tuple[Case, ...] = (
         client_limits=(1, 1),
         server=("2 signal",),
         server_limits=(0, 1),
-        then=("server 2 down",),
+        then=("server 2 removed",),
         expect=joins(1, 1, 1) | told(1, 1) | removed(1, 1, by="server"),
     ),
     Case(
@@ -324,7 +323,7 @@ CASES: tuple[Case, ...] = (
         client=("3 subflow",),
         client_limits=(1, 2),
         server=("2 signal",),
-        then=("server 2 down", "client 3 down"),
+        then=("server 2 removed", "client 3 removed"),
         expect=joins(2, 2, 2) | told(1, 1) | removed(1, 1),
     ),
     Case(
@@ -453,7 +452,7 @@ CASES: tuple[Case, ...] = (
         client_limits=(1, 1),
         server=("2 signal port 10100",),
         server_limits=(0, 1),
-        then=("", "server 2 down"),
+        then=("", "server 2 removed"),
         expect=joins(1, 1, 1) | told(1, 1) | removed(1, 1, by="server"),
     ),
     Case(
@@ -461,7 +460,7 @@ CASES: tuple[Case, ...] = (
         client=("3 subflow",),
         client_limits=(1, 2),
         server=("2 signal port 10100",),
-        then=("server 2 down", "client 3 down"),
+        then=("server 2 removed", "client 3 removed"),
         expect=joins(2, 2, 2) | told(1, 1) | removed(1, 1),
     ),
     Case(
@@ -553,7 +552,7 @@ CASES: tuple[Case, ...] = (
         server=("2 signal",),
         server_limits=(0, 4),
         later=("server 2",),
-        then=("server 2 up",),
+        then=("server 2 added",),
         expect=joins(4, 4, 4) | told(1, 1),
     ),
     Case(
@@ -563,7 +562,7 @@ CASES: tuple[Case, ...] = (
         server=("2 signal",),
         server_limits=(1, 3),
         later=("client 2",),
-        then=("client 2 up",),
+        then=("client 2 added",),
         expect=joins(3, 3, 3) | told(1, 1),
     ),
     Case(
@@ -573,7 +572,7 @@ CASES: tuple[Case, ...] = (
         server=("2 signal",),
         server_limits=(2, 5),
         later=("client 2", "client 3"),
-        then=("client 2 up", "client 3 up"),
+        then=("client 2 added", "client 3 added"),
         expect=joins(5, 5, 5) | told(1, 1),
     ),
     Case(
@@ -583,7 +582,7 @@ CASES: tuple[Case, ...] = (
         server=("2 signal",),
         server_limits=(2, 4),
         later=("client 2", "client 3"),
-        then=("client 2 up", "client 3 up"),
+        then=("client 2 added", "client 3 added"),
         expect=joins(4, 4, 4) | told(1, 1),
     ),
     Case(

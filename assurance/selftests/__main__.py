@@ -27,6 +27,8 @@ HERE = Path(__file__).resolve().parent
 KEPT = HERE.parents[1] / "target" / "selftests"
 ENGINES = ("linux", "sim")
 
+_IGNORED = "The script marks these set-ups as flaky ([why](#simult_flows))."
+
 Found = Mapping[tuple[str, str, str], Sequence[Row]]
 
 
@@ -39,6 +41,10 @@ def causes() -> dict[tuple[str, str, str], str]:
         for engine in each["engines"]
         for name in each["names"]
     }
+
+
+#: Set-ups whose failures the script ignores, too.
+FLAKY = {(each.script, each.name) for each in SET_UPS if each.flaky}
 
 
 def collected(rows: Sequence[Row]) -> Found:
@@ -54,6 +60,8 @@ def unexplained(found: Found, known: Mapping[tuple[str, str, str], str]) -> list
     for key, rows in found.items():
         engine, script, name = key
         failed = [row for row in rows if row.reasons()]
+        if (script, name) in FLAKY:
+            continue
         if failed and key not in known:
             lines.append(f"{engine}, {script}, {name}: number {failed[0].number}: {'; '.join(failed[0].reasons())}")
         elif key in known and not failed:
@@ -105,7 +113,10 @@ def _table(script: str, found: Found) -> Iterator[str]:
     yield f"| {' | '.join(heads)} |"
     yield f"|---|{'--:|' * (len(heads) - 1)}"
     for each in own:
-        cells = [each.name, *([f"{each.bound_ms:,}"] if each.bound_ms else [])]
+        cells = [
+            f"{each.name} (flaky)" if each.flaky else each.name,
+            *([f"{each.bound_ms:,}"] if each.bound_ms else []),
+        ]
         for engine in ENGINES:
             cells += _figures(found.get((engine, script, each.name), []), timed)
         yield f"| {' | '.join(cells)} |"
@@ -114,13 +125,17 @@ def _table(script: str, found: Found) -> Iterator[str]:
 def _stability(found: Found) -> str:
     """How many of the set-ups always passed, always failed and did both, on the kernel."""
     kinds = {"passed": 0, "failed": 0, "both": 0}
-    for (engine, _, _), rows in found.items():
+    flaky = 0
+    for (engine, *set_up), rows in found.items():
         if engine == "linux":
             runs, passed = _verdict(rows)
-            kinds["passed" if passed == runs else "both" if passed else "failed"] += 1
+            kind = "passed" if passed == runs else "both" if passed else "failed"
+            kinds[kind] += 1
+            flaky += kind == "both" and tuple(set_up) in FLAKY
+    ignored = f"; the script marks {flaky} of these as flaky" if flaky else ""
     return (
         f"{kinds['passed']} of {sum(kinds.values())} set-ups passed in every run, {kinds['failed']} failed in every"
-        f" run, and {kinds['both']} did both"
+        f" run, and {kinds['both']} did both{ignored}"
     )
 
 
@@ -129,7 +144,8 @@ def _explained(known: Mapping[tuple[str, str, str], str], found: Found) -> Itera
     for key, rows in found.items():
         if any(row.reasons() for row in rows):
             engine, script, name = key
-            by_cause[known.get(key, "**Not traced.**")].append(f"  - `{script}` on `{engine}`: {name}")
+            other = _IGNORED if (script, name) in FLAKY else "**Not traced.**"
+            by_cause[known.get(key, other)].append(f"  - `{script}` on `{engine}`: {name}")
     for cause, where in by_cause.items():
         yield f"- {cause}"
         yield from where

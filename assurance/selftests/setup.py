@@ -57,6 +57,8 @@ class SetUp:
     bound_ms: int | None = None
     #: Runs that follow each other on the same hosts, and are counted and judged together.
     runs: int = 1
+    #: The script itself reports its failures and ignores them (`MPTCP_LIB_SUBTEST_FLAKY`).
+    flaky: bool = False
 
 
 def started(random: Random, after_ms: int = 0) -> str:

@@ -52,10 +52,10 @@ def test_a_run_draws_from_its_number_alone() -> None:
 
 
 def test_a_transfer_that_is_late_or_short_does_not_pass() -> None:
-    """The bound of two paths of 10 Mbps: 7,456 ms, 250 ms, and 72 ms of the small file."""
+    """The bound of two paths of 10 Mbps: 7,456 ms, and 450 ms."""
     name = "balanced bwidth"
-    assert _row(name, took_ms=7778.0).reasons() == []
-    assert _row(name, took_ms=7779.0).reasons() == ["it took 7,779 of 7,778 ms"]
+    assert _row(name, took_ms=7906.0).reasons() == []
+    assert _row(name, took_ms=7907.0).reasons() == ["it took 7,907 of 7,906 ms"]
     _, (drawn,) = _only(name).drawn()
     row = {"server_received_bytes": SMALL, "client_received_bytes": LARGE, "state": "finished"}
     assert drawn.faults(Seen(row, {})) == []
@@ -82,13 +82,23 @@ def test_a_failure_needs_a_cause_and_a_cause_a_failure() -> None:
     assert "nothing fails" in unexplained(passed, {key: "why"})[0]
 
 
+def test_a_failure_that_the_script_ignores_needs_no_cause() -> None:
+    """It stands on the page all the same."""
+    found = collected([_row("unbalanced bwidth", 11_000.0), _row("unbalanced bwidth", 12_000.0)])
+    assert unexplained(found, {}) == []
+    shown = page(found)
+    assert "| unbalanced bwidth (flaky) | 11,921 | 1 of 2 |" in shown
+    assert "1 did both; the script marks 1 of these as flaky" in shown
+    assert "Not traced" not in shown
+
+
 def test_the_page_counts_runs_of_a_set_up_that_are_judged_together() -> None:
     shown = page(
         collected([_row("single subflow"), _row("no JOIN", faults=("wrong",)), _row("balanced bwidth", 7000.0)])
     )
     assert "| single subflow | 20 of 20 |" in shown
     assert "| no JOIN | 0 of 20 |" in shown
-    assert "| balanced bwidth | 7,778 | 1 of 1 | 7,000 to 7,000 |" in shown
+    assert "| balanced bwidth | 7,906 | 1 of 1 | 7,000 to 7,000 |" in shown
     assert "2 of 3 set-ups passed in every run, 1 failed in every run, and 0 did both" in shown
 
 
@@ -128,4 +138,6 @@ def test_set_ups_of_the_day_pass_on_the_kernel() -> None:
 
 def test_the_page_has_every_set_up() -> None:
     shown = PAGE.read_text(encoding="utf-8")
-    assert [each.name for each in SET_UPS if f"| {each.name} |" not in shown] == []
+    assert [
+        each.name for each in SET_UPS if f"| {each.name} |" not in shown and f"| {each.name} (flaky) |" not in shown
+    ] == []

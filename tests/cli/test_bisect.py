@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from polypath import Scenario, run, summary
 from polypath.bisect import Bisection, Repository
 from polypath.engines.base import EngineError
 from polypath.engines.linux.kernel import source
@@ -55,6 +56,62 @@ def test_it_ends_at_the_planted_commit_in_few_steps(repository: Callable[..., Pa
     assert search.found().others == []
     assert len(steps) <= 2 + 3
     assert [step.verdict for step in steps[:2]] == ["good", "bad"]
+
+
+#: A path of 40 ms and one of 10 ms, and a flow that either can carry.
+RULE_SCENARIO = """
+duration = "3 s"
+[host.client]
+scheduler = "value.py:Rule"
+path_manager = "fullmesh"
+[host.server]
+[link.far]
+ends = ["client:eth0", "server:eth0"]
+rate = "10 Mbps"
+delay = "40 ms"
+[link.near]
+ends = ["client:eth1", "server:eth1"]
+rate = "10 Mbps"
+delay = "10 ms"
+[[application]]
+name = "flow"
+kind = "stream"
+rate = "2 Mbps"
+block = "5 kB"
+"""
+RULE = """class Rule:
+    # revision {}
+    def select(self, view):
+        ready = [path for path in view.paths if path.ready]
+        return {}(ready, key=lambda path: path.srtt).index if ready else None
+"""
+
+
+def test_a_rule_that_changed_is_found_by_what_it_does(repository: Callable[..., Path], tmp_path: Path) -> None:
+    """The rule turns from the lowest to the highest round trip: the share of a path changes, and goodput does not. The
+    other commits change the text alone."""
+    folder = repository("0")
+    for number in range(1, 9):
+        (folder / "value.py").write_text(RULE.format(number, "max" if number >= 5 else "min"))
+        _git(folder, "add", "value.py")
+        _git(folder, "commit", "-q", "-m", f"rule {number}")
+        _git(folder, "tag", f"r{number}")
+    goodput: list[float] = []
+
+    def share(tree: Path) -> float:
+        (tree / "rule.toml").write_text(RULE_SCENARIO)
+        (connection,) = summary(run(Scenario.load(tree / "rule.toml")))["connections"]
+        (tree / "rule.toml").unlink()
+        goodput.append(connection["goodput_mbps"])
+        return float(connection["subflows"][0]["share"])
+
+    search = _search(folder, tmp_path / "kept", "r1", "r8")
+    steps = list(search.run(share))
+    assert search.found().subject == "rule 5"
+    assert len(steps) <= 2 + 3
+    assert all(step.value is not None and step.value < 0.2 for step in steps if step.verdict == "good")
+    assert all(step.value is not None and step.value > 0.8 for step in steps if step.verdict == "bad")
+    assert max(goodput) < 1.05 * min(goodput)
 
 
 def test_a_commit_that_does_not_compile_is_skipped_and_named(repository: Callable[..., Path], tmp_path: Path) -> None:

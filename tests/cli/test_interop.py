@@ -1,14 +1,17 @@
 """`polypath interop`: stacks of QUIC against each other."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from polypath.interop import kept as interop_kept
 from polypath.interop import networks, page
 from polypath.interop.cases import CASES
-from polypath.interop.matrix import Cell, play, record, scenario
+from polypath.interop.matrix import Cell, play, record
 from polypath.interop.participants import PARTICIPANTS
+from polypath.sweeps.cluster import identity
 
 FEW = ("--stacks", "polypath,noq", "--case", "handshake", "--case", "mp-backup", "--networks", "1", "--jobs", "1")
 
@@ -24,6 +27,40 @@ def test_two_runs_write_the_same_page(polypath: Any, tmp_path: Path) -> None:
     assert "| mp-backup | passed | passed | passed | passed |" in texts[0]
     assert "## Performance over 1 network\n" in texts[0]
     assert "polypath interop --stacks polypath,noq --case handshake --case mp-backup --networks 1" in texts[0]
+
+
+def test_a_call_that_was_killed_goes_on(polypath: Any, tmp_path: Path) -> None:
+    """Of twelve rows, two and a part of the third are there: ten are played, and all is as if nothing had happened."""
+    kept = tmp_path / "rows"
+    outcome = polypath("interop", *FEW, "--kept", str(kept))
+    assert outcome.code == 0, outcome.err
+    lines = kept.read_text(encoding="utf-8").splitlines(keepends=True)
+    assert len(lines) == len(outcome.err.splitlines()) == 12
+    kept.write_text("".join(lines[:2]) + lines[2][:20], encoding="utf-8")
+    again = polypath("interop", *FEW, "--kept", str(kept))
+    assert len(again.err.splitlines()) == 10
+    assert again.out == outcome.out
+    assert kept.read_text(encoding="utf-8").splitlines(keepends=True) == lines
+    last = polypath("interop", *FEW, "--kept", str(kept))
+    assert (last.out, last.err) == (outcome.out, "")
+
+
+def test_rows_of_another_program_are_played_again(
+    polypath: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = ("--stacks", "noq", "--case", "handshake", "--networks", "0", "--jobs", "1", "--kept", str(tmp_path / "rows"))
+    assert len(polypath("interop", *one).err.splitlines()) == 1
+    monkeypatch.setattr(interop_kept, "identity", lambda: replace(identity(), package="other"))
+    assert len(polypath("interop", *one).err.splitlines()) == 1
+
+
+def test_a_file_of_something_else_is_not_taken_for_rows(polypath: Any, tmp_path: Path) -> None:
+    mine = tmp_path / "notes.md"
+    mine.write_text("# My notes\n")
+    outcome = polypath("interop", *FEW, "--kept", str(mine))
+    assert outcome.code == 2
+    assert outcome.err == f"polypath: {mine} has no rows of `polypath interop`; name another file, or remove it\n"
+    assert mine.read_text() == "# My notes\n"
 
 
 def test_a_file_that_is_no_such_page_stays(polypath: Any, tmp_path: Path) -> None:
@@ -60,7 +97,7 @@ def test_a_judge_finds_what_is_wrong() -> None:
     """A path that stays a backup does not pass for one that takes part."""
     backup = next(each for each in CASES if each.name == "mp-backup")
     takes_part = next(each for each in CASES if each.name == "mp-second-path")
-    recording = record(scenario(backup, "polypath", "polypath", 1))
+    recording = record(backup.scenario("polypath", "polypath", 1))
     assert backup.judge(recording) is None
     assert takes_part.judge(recording) is not None
 

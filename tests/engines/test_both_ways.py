@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 import polypath
@@ -34,6 +35,36 @@ def test_both_directions_are_carried_at_once(transport: str) -> None:
     assert connection["completion_s"] < 4.5
 
 
+@pytest.mark.parametrize("transport", ["tcp", "mptcp", "quic"])
+def test_each_end_sends_its_first_bytes_before_it_pauses(transport: str) -> None:
+    """The handshake takes 20 ms, and a pause of 2 s keeps all but 100 bytes of each end."""
+    text = f'{SCENARIO}reverse_size = "1 MB"\ntransport = "{transport}"\nfirst = "100 B"\npause = "2 s"\n'
+    recording = polypath.run(Scenario.parse(text, "both"))
+    (connection,) = polypath.summary(recording)["connections"]
+    assert connection["finished"]
+    assert (connection["to_server"]["bytes"], connection["to_client"]["bytes"]) == (4_000_000, 1_000_000)
+    subflows = recording.table("subflows").filter(pl.col("time_ns") == 1_900_000_000)
+    assert subflows.group_by("side").agg(pl.col("acked_bytes").sum()).sort("side").rows() == [
+        ("client", 100),
+        ("server", 100),
+    ]
+    assert 2 + 3.2 < connection["completion_s"] < 2 + 4.5
+
+
+def test_a_size_below_the_first_bytes_is_sent_whole() -> None:
+    text = f'{SCENARIO}transport = "tcp"\nfirst = "5 MB"\npause = "5 s"\n'
+    (connection,) = polypath.summary(polypath.run(Scenario.parse(text, "both")))["connections"]
+    assert connection["finished"]
+    assert connection["bytes"] == 4_000_000
+    assert connection["completion_s"] < 4.5
+
+
+def test_a_duration_may_end_within_the_pause() -> None:
+    text = SCENARIO.replace('size = "4 MB"', 'duration = "1 s"\nfirst = "1 kB"\npause = "5 s"\ntransport = "tcp"')
+    (connection,) = polypath.summary(polypath.run(Scenario.parse(text, "both")))["connections"]
+    assert connection["bytes"] == 1000
+
+
 def test_an_empty_direction_closes() -> None:
     text = f'{SCENARIO}reverse_size = "0 B"\ntransport = "tcp"\n'
     recording = polypath.run(Scenario.parse(text, "both"))
@@ -55,6 +86,7 @@ def test_one_way_has_no_second() -> None:
         ("reverse = true", "a two-way transfer has no 'reverse'; leave one of them out"),
         ('duration = "1 s"', "a two-way transfer has two sizes: give 'size', and no 'duration'"),
         ('program = "iperf3"', "a two-way transfer has no 'program'; leave one of them out"),
+        ('first = "1 kB"', "these bytes go before a pause; give 'pause'"),
     ],
 )
 def test_what_does_not_go_together_is_refused(more: str, fault: str) -> None:

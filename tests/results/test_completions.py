@@ -161,6 +161,7 @@ def grouped(network: str, *works: str) -> list[completions.Completions]:
         (DIRECT, 'kind = "bulk"; transport = "tcp"; size = "10 kB"; reverse = true', 2 * 25 + 8),
         (DIRECT, 'kind = "bulk"; transport = "tcp"; size = "1 kB"; reverse_size = "1 MB"', 2 * 25 + 800),
         (DIRECT, 'kind = "bulk"; transport = "tcp"; size = "100 kB"; reverse_size = "1 kB"', 5 + 20 + 5 + 800),
+        (DIRECT, 'kind = "bulk"; transport = "tcp"; size = "10 kB"; first = "1 kB"; pause = "2 s"', 30 + 2000 + 72),
         (DIRECT, 'kind = "fetch"; transport = "tcp"; size = "10 kB"; count = 3', 25 + 3 * (25 + 8)),
         (DIRECT, 'kind = "fetch"; transport = "tcp"; size = "10 kB"; tls = "1.2"', 4 * 25 + 8),
         (DIRECT, 'kind = "fetch"; transport = "tcp"; size = "10 kB"; tls = "1.3"', 3 * 25 + 8),

@@ -336,6 +336,8 @@ impl Builder {
                 reverse: false,
                 reverse_bytes: None,
                 abort: false,
+                first_bytes: 0,
+                pause_ns: 0,
             }),
         });
     }

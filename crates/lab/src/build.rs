@@ -155,6 +155,9 @@ pub(crate) fn changes(
         }
         | Action::FullMesh {
             node, interface, ..
+        }
+        | Action::Endpoint {
+            node, interface, ..
         } => require(*node, *interface)?,
         Action::Migrate {
             node,

@@ -127,6 +127,17 @@ impl Carrier {
         }
     }
 
+    /// The path manager takes leave of an address that stays, as it does of one that goes away. Over QUIC there are no endpoints.
+    pub fn set_endpoint(&mut self, address: IpAddr, endpoint: bool, now: Nanos) {
+        if let Self::Tcp(connection) = self {
+            // One that was flushed has not been told to be away.
+            if endpoint {
+                connection.set_address_up(address, false, now);
+            }
+            connection.set_address_up(address, endpoint, now);
+        }
+    }
+
     /// Over QUIC there are no endpoints.
     pub fn flush_endpoints(&mut self, of: &[IpAddr], now: Nanos) {
         if let Self::Tcp(connection) = self {

@@ -436,6 +436,12 @@ pub enum Action {
         interface: usize,
         fullmesh: bool,
     },
+    /// Takes the endpoints of an interface's addresses away, which stay, or adds them again (`ip mptcp endpoint delete`, `add`).
+    Endpoint {
+        node: usize,
+        interface: usize,
+        endpoint: bool,
+    },
     /// The host's path manager forgets all of its endpoints (`ip mptcp endpoint flush`).
     Flush { node: usize },
     /// Moves the paths of a host's clients of QUIC from an interface to another one of the host (RFC 9000 section 9.2).

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
@@ -13,12 +14,18 @@ from polypath.cli.errors import DONE, InputError
 from polypath.engines.base import EngineError
 from polypath.interop import matrix, networks, page
 from polypath.interop.cases import CASES
+from polypath.interop.kept import Kept, Kind
 from polypath.interop.participants import PARTICIPANTS
 from polypath.results.files import write_text
 from polypath.sweeps import executor
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 _Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
+_Result = TypeVar("_Result", bound="DataclassInstance")
+_CELLS: Final = Kind("cell", matrix.Cell)
+_MEASURED: Final = Kind("network", networks.Measured)
 _NETWORKS = 30
 _SEED = 1
 
@@ -37,11 +44,17 @@ def interop(
     seed: Annotated[int, typer.Option("--seed", help="What the networks are drawn from.")] = _SEED,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes. Default: cores.")] = None,
     markdown: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write a page.")] = None,
+    kept: Annotated[
+        Path | None,
+        typer.Option("--kept", metavar="FILE", help="Keep each result there; the next call goes on after them."),
+    ] = None,
 ) -> int:
     """Play every pair of QUIC stacks against each other, in both roles.
 
     Test cases are those of the interop runner that a simulator can play, and more for multipath. Then each pair
     transfers over drawn networks: completion, shares, and the gap when a path fails. A rerun gives the same result.
+
+    With --kept, a call that was interrupted goes on, and its result is that of one call.
 
     A stack that is not installed takes no part unless --stacks names it; its cells then say why.
 
@@ -49,13 +62,14 @@ def interop(
     """
     if markdown is not None:
         page.require_replaceable(markdown)
+    rows = None if kept is None else Kept(kept)
     cases = _cases(only)
     names = _names(stacks)
     pairs = [(client, server) for client in names for server in names]
     tasks = [(case, *pair) for case in cases for pair in pairs]
-    cells = _results(jobs, matrix.by_name, tasks, _told)
+    cells = _results(jobs, matrix.by_name, tasks, _told, rows, _CELLS)
     work = [(network, *pair) for network in networks.drawn(count, seed) for pair in pairs if networks.together(pair)]
-    found = _results(jobs, networks.by_name, work, _noted)
+    found = _results(jobs, networks.by_name, work, _noted, rows, _MEASURED)
     text = page.page(pairs, cells, found, _command(stacks, only, count, seed, markdown))
     if markdown is None:
         out.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -66,15 +80,28 @@ def interop(
 
 
 def _results(
-    jobs: int | None, function: Callable[[_Item], _Result], items: Sequence[_Item], tell: Callable[[_Result], None]
+    jobs: int | None,
+    function: Callable[[_Item], _Result],
+    items: Sequence[_Item],
+    tell: Callable[[_Result], None],
+    rows: Kept | None,
+    kind: Kind[_Result],
 ) -> list[_Result]:
-    """The results in the order of the items, each told when it is there."""
-    results: dict[int, _Result] = {}
-    for index, result in executor.local(jobs, len(items)).map(function, items):
-        if isinstance(result, executor.WorkerLost):
-            raise EngineError(f"a process that played {items[index]} ended: {result}")
-        tell(result)
-        results[index] = result
+    """The results in the order of the items, each told and kept when it is there."""
+    there = [None if rows is None else rows.find(kind, item) for item in items]
+    results = {index: row for index, row in enumerate(there) if row is not None}
+    missing = [index for index in range(len(items)) if index not in results]
+    if not missing:
+        return [results[index] for index in range(len(items))]
+    with nullcontext() if rows is None else rows.open() as file:
+        for place, result in executor.local(jobs, len(missing)).map(function, [items[index] for index in missing]):
+            index = missing[place]
+            if isinstance(result, executor.WorkerLost):
+                raise EngineError(f"a process that played {items[index]} ended: {result}")
+            tell(result)
+            results[index] = result
+            if rows is not None and file is not None:
+                rows.add(file, kind, items[index], result)
     return [results[index] for index in range(len(items))]
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from polypath.plan.data import PlanData, Program
     from polypath.plan.types import (
         Application,
+        EndpointAction,
         Event,
         FullmeshAction,
         InterfaceAction,
@@ -279,7 +280,7 @@ def _of_a_link(action: LinkAction) -> Iterator[str]:
 
 
 def _of_an_interface(
-    action: InterfaceAction | PriorityAction | FullmeshAction | MigrateAction, names: Sequence[str]
+    action: InterfaceAction | PriorityAction | FullmeshAction | EndpointAction | MigrateAction, names: Sequence[str]
 ) -> str:
     match action["kind"]:
         case "interface":
@@ -288,5 +289,7 @@ def _of_an_interface(
             return "backup" if action["backup"] else "no backup"
         case "fullmesh":
             return "fullmesh" if action["fullmesh"] else "no fullmesh"
+        case "endpoint":
+            return "endpoint" if action["endpoint"] else "no endpoint"
         case "migrate":
             return f"migrates to {names[action['to']]}"

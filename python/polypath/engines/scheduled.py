@@ -50,6 +50,8 @@ def _state(action: Action, names: Sequence[str]) -> str:
         return "up" if action["up"] else "down"
     if action["kind"] == "fullmesh":
         return "fullmesh" if action["fullmesh"] else "no fullmesh"
+    if action["kind"] == "endpoint":
+        return "endpoint" if action["endpoint"] else "no endpoint"
     assert action["kind"] == "priority"
     return "backup" if action["backup"] else "normal"
 

@@ -282,7 +282,7 @@ class _Writer:
         where = self._end(action)
         if kind == "migrate":
             return {**at, "interface": where, "migrate_to": node["interfaces"][action["to"]]["name"]}
-        change = {"priority": "backup", "interface": "up", "fullmesh": "fullmesh"}[kind]
+        change = {"priority": "backup", "interface": "up", "fullmesh": "fullmesh", "endpoint": "endpoint"}[kind]
         return {**at, "interface": where, change: action[change]}
 
 

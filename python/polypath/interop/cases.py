@@ -8,7 +8,9 @@ from typing import Final, Literal
 
 import polars as pl
 
+from polypath.interop.skeleton import Skeleton
 from polypath.results import Recording, metrics
+from polypath.scenario import Scenario
 
 SECOND: Final = 1_000_000_000
 #: A path that takes part carries at least this part of the bytes, and one that does not at most that.
@@ -48,39 +50,20 @@ class Case:
     def multipath(self) -> bool:
         return self.group == "multipath"
 
-    def scenario(self, client: str, server: str, seed: int) -> str:
-        """The scenario as text, between two stacks by name."""
-        transport = "mpquic" if self.multipath else "quic"
+    def scenario(self, client: str, server: str, seed: int) -> Scenario:
+        """The scenario between two stacks by name."""
         path = f'rate = "10 Mbps"\ndelay = "{self.delay}"\nqueue = "25 packets"\n{self.link}'
-        return f"""
-name = "interop-{self.name}"
-duration = "{self.duration}"
-seed = {seed}
-[defaults]
-profile = "rfc"
-congestion = "cubic"
-[host.client]
-stack = "{client}"
-{self.client}
-[host.server]
-stack = "{server}"
-{self.server}
-[router.r]
-[link.path0]
-ends = ["client:eth0", "r"]
-{path}
-{self.first}
-[link.path1]
-ends = ["client:eth1", "r"]
-{path}
-{self.second}
-[link.server]
-ends = ["r", "server"]
-[[application]]
-name = "get"
-transport = "{transport}"
-{self.work}
-"""
+        skeleton = Skeleton(
+            f"interop-{self.name}",
+            self.duration,
+            seed,
+            (f"{path}\n{self.first}", f"{path}\n{self.second}"),
+            self.work,
+            transport="mpquic" if self.multipath else "quic",
+            client=self.client,
+            server=self.server,
+        )
+        return skeleton.scenario(client, server)
 
 
 def _only(recording: Recording) -> metrics.Connection:

@@ -38,11 +38,6 @@ class Cell:
         return f"{'not played' if self.passed is None else 'failed'}: {self.reason}"
 
 
-def scenario(case: Case, client: str, server: str, seed: int) -> Scenario:
-    """The scenario of a case between two stacks."""
-    return Scenario.parse(case.scenario(client, server, seed), f"{case.name}.toml")
-
-
 def record(of: Scenario) -> Recording:
     """Runs it in the simulator."""
     return get("sim").run(of.plan())
@@ -58,7 +53,7 @@ def play(case: Case, client: str, server: str, seeds: Sequence[int] = SEEDS) -> 
     hashes, wrong = [], None
     for seed in seeds if case.by_chance else seeds[:1]:
         try:
-            recording = record(scenario(case, client, server, seed))
+            recording = record(case.scenario(client, server, seed))
         except EngineError as error:
             return Cell(case.name, client, server, False, str(error))
         hashes.append(recording.metadata.recording_sha256)

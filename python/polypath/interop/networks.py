@@ -12,6 +12,7 @@ from typing import Final
 from polypath.engines.base import EngineError
 from polypath.interop.matrix import record
 from polypath.interop.participants import PARTICIPANTS
+from polypath.interop.skeleton import Skeleton
 from polypath.results import Recording, metrics
 from polypath.scenario import Scenario
 
@@ -52,36 +53,15 @@ class Network:
     def scenario(self, client: str, server: str, *, fails: bool) -> Scenario:
         """A fetch over it; with `fails`, the first path drops everything from a time on."""
         event = f'[[event]]\nat = "{_FAILS_S} s"\nlink = "path0"\nup = false\n' if fails else ""
-        text = f"""
-name = "network-{self.number}"
-duration = "120 s"
-seed = {self.number}
-[defaults]
-profile = "rfc"
-congestion = "cubic"
-[record]
-interval = "10 ms"
-[host.client]
-stack = "{client}"
-[host.server]
-stack = "{server}"
-[router.r]
-[link.path0]
-ends = ["client:eth0", "r"]
-{self.first.toml()}
-[link.path1]
-ends = ["client:eth1", "r"]
-{self.second.toml()}
-[link.server]
-ends = ["r", "server"]
-[[application]]
-name = "get"
-kind = "fetch"
-size = "{self.bytes // 1000} kB"
-transport = "mpquic"
-{event}
-"""
-        return Scenario.parse(text, f"network-{self.number}.toml")
+        skeleton = Skeleton(
+            f"network-{self.number}",
+            "120 s",
+            self.number,
+            (self.first.toml(), self.second.toml()),
+            f'kind = "fetch"\nsize = "{self.bytes // 1000} kB"\n{event}',
+            record='interval = "10 ms"',
+        )
+        return skeleton.scenario(client, server)
 
 
 def drawn(count: int, seed: int) -> Iterator[Network]:

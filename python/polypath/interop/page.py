@@ -60,6 +60,8 @@ makes this page, and a rerun makes the same page:
 {command}
 ```
 
+With `--kept FILE`, a call that was interrupted goes on where it stopped, and makes the same page.
+
 The page has {len(cells)} cells: {passed} passed, {failed} failed and {skipped} were not played. The hash of all
 recordings is `{digest(cells, measured)[:32]}`.
 

@@ -103,7 +103,11 @@ class BulkWork(TypedDict):
     """
     duration_ns: ReadOnly[NotRequired[int | None]]
     """How long it sends."""
+    first_bytes: ReadOnly[NotRequired[int]]
+    """How much an end sends before its `pause`."""
     kind: ReadOnly[Literal["bulk"]]
+    pause_ns: ReadOnly[NotRequired[int]]
+    """How long an end that sends then waits before the rest."""
     reverse: ReadOnly[NotRequired[bool]]
     """The server sends."""
     reverse_bytes: ReadOnly[NotRequired[int | None]]
@@ -256,6 +260,15 @@ class Dualpi2Queue(TypedDict):
     """Delay of the classic queue that it steers to."""
     tupdate_ns: ReadOnly[int]
     """Time between two updates of the probability."""
+
+
+class EndpointAction(TypedDict):
+    """Takes the endpoints of an interface's addresses away, which stay, or adds them again (`ip mptcp endpoint delete`, `add`)."""
+
+    endpoint: ReadOnly[bool]
+    interface: ReadOnly[int]
+    kind: ReadOnly[Literal["endpoint"]]
+    node: ReadOnly[int]
 
 
 class Event(TypedDict):
@@ -612,7 +625,9 @@ class PriorityAction(TypedDict):
     node: ReadOnly[int]
 
 
-Action: TypeAlias = LinkAction | InterfaceAction | PriorityAction | FullmeshAction | FlushAction | MigrateAction
+Action: TypeAlias = (
+    LinkAction | InterfaceAction | PriorityAction | FullmeshAction | EndpointAction | FlushAction | MigrateAction
+)
 
 
 Profile: TypeAlias = Literal["rfc", "mptcp.org", "linux"]

@@ -69,6 +69,8 @@ def _text(plan: PlanData, action: Action) -> str:
         return f"{name}: {'up' if action['up'] else 'down'}"
     if action["kind"] == "fullmesh":
         return f"{name}: {'fullmesh' if action['fullmesh'] else 'no fullmesh'}"
+    if action["kind"] == "endpoint":
+        return f"{name}: {'endpoint' if action['endpoint'] else 'no endpoint'}"
     assert action["kind"] == "priority"
     return f"{name}: {'backup' if action['backup'] else 'normal'}"
 

@@ -151,6 +151,9 @@ class _Least:
             count, parallel = work["count"] or 1, work.get("parallel", 1)
             in_turn = ceil(count / parallel) * (asking + _arrival_ns(back, size))
             return handshake + max(in_turn, asking + _arrival_ns(back, size * count))
+        # Behind a pause is what comes after its first bytes.
+        pause, first = int(setting(work, "pause_ns") or 0), int(setting(work, "first_bytes") or 0)
+        handshake, size = handshake + pause, max(size - first, 0) if pause else size
         if setting(work, "reverse"):
             return handshake + asking + _arrival_ns(back, size)
         answer = setting(work, "reverse_bytes")

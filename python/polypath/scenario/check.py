@@ -222,7 +222,7 @@ def _event_times(tables: Tables) -> Iterator[Problem]:
 
 
 _LINK_CHANGES = ("rate", "delay", "loss", "queue", "up")
-_INTERFACE_CHANGES = ("up", "backup", "fullmesh", "migrate_to")
+_INTERFACE_CHANGES = ("up", "backup", "fullmesh", "endpoint", "migrate_to")
 _HOST_CHANGES = ("flush_endpoints",)
 _SWITCH_CHANGES = ("up",)
 
@@ -272,8 +272,10 @@ def _events(tables: Tables) -> Iterator[Problem]:
                 yield unknown_at((*path, "interface"), "host", host, tables.host)
             elif not interface:
                 yield Problem((*path, "interface"), f"name an interface of '{host}', such as '{host}:eth0'")
-            elif event.fullmesh is not None:
-                yield from _needs_endpoints(tables, (*path, "fullmesh"), host)
+            else:
+                for name in ("fullmesh", "endpoint"):
+                    if getattr(event, name) is not None:
+                        yield from _needs_endpoints(tables, (*path, name), host)
         if event.host is not None:
             if event.direction != "both":
                 yield Problem((*path, "direction"), "'direction' is of links, not of hosts")

@@ -384,6 +384,8 @@ class _Builder:
             actions.append({"kind": "priority", **end, "backup": event.backup})
         if event.fullmesh is not None:
             actions.append({"kind": "fullmesh", **end, "fullmesh": event.fullmesh})
+        if event.endpoint is not None:
+            actions.append({"kind": "endpoint", **end, "endpoint": event.endpoint})
         if event.up is not None:
             actions.append({"kind": "interface", **end, "up": event.up})
         return actions

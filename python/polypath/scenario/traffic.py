@@ -147,6 +147,14 @@ class Bulk(MeasuredApplication):
         return self
 
     @model_validator(mode="after")
+    def _paused(self) -> Bulk:
+        if self.first and not self.pause:
+            raise fault("these bytes go before a pause; give 'pause'", at=("first",))
+        if self.pause and self.program:
+            raise fault("iperf3 does not pause; leave one of them out", at=("pause",))
+        return self
+
+    @model_validator(mode="after")
     def _flows(self) -> Bulk:
         if self.arrivals is not None and self.count > 1:
             raise fault("'arrivals' says how many connections there are; leave 'count' out", at=("count",))
@@ -419,7 +427,7 @@ class Event(Model):
     """A change at a time: of a link, an interface, a host or a node.
 
     - A link has rate, delay, loss, queue and up.
-    - A host's interface has up, backup, fullmesh and migrate_to.
+    - A host's interface has up, backup, fullmesh, endpoint and migrate_to.
     - A host has flush_endpoints.
     - A router or switch has up.
     """
@@ -452,6 +460,9 @@ class Event(Model):
     fullmesh: bool | None = None
     """Whether the interface's endpoints have the flag fullmesh from now on (ip mptcp endpoint change). Subflows from
     endpoints for subflows end, and others are opened."""
+    endpoint: bool | None = None
+    """Whether the interface's addresses are endpoints of path manager 'endpoints' from now on (ip mptcp endpoint delete
+    and add). Their subflows end as if the interface went down, but the addresses stay."""
     flush_endpoints: Literal[True] | None = None
     """The host's path manager 'endpoints' loses all endpoints (ip mptcp endpoint flush). Subflows from them end, and
     announced addresses are withdrawn. An interface that goes down and comes back adds its own again."""

@@ -27,6 +27,12 @@ model! {
         /// over plain TCP by a reset.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         abort: bool as Boolean.seldom() = Boolean(false),
+        /// How much an end sends before its `pause`.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        first_bytes: u64 as Depth.called("first").seldom() = Integer(0),
+        /// How long an end that sends then waits before the rest.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pause_ns: Nanos as Time.seldom() = Integer(0),
     }
 }
 
@@ -46,56 +52,115 @@ impl Kind for BulkConfig {
     }
 }
 
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
 struct Bulk {
     sender: Side,
-    size: Option<u64>,
+    forward: Share,
     /// What the other end sends meanwhile.
-    back: Option<u64>,
+    back: Option<Share>,
+    pause: Pause,
     ends_at: Option<Nanos>,
     aborts: bool,
-    state: State,
+    ended: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Pause {
+    first: u64,
+    length: Nanos,
+}
+
+/// What an end sends.
+struct Share {
+    size: Option<u64>,
+    stage: Stage,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum Stage {
     Waiting,
+    PausedUntil(Nanos),
     Sending,
-    Done,
+}
+
+/// Without a size: more than ever leaves.
+const ENDLESS: u64 = u64::MAX / 2;
+
+impl Share {
+    fn new(size: Option<u64>) -> Self {
+        Self {
+            size,
+            stage: Stage::Waiting,
+        }
+    }
+
+    /// Writes what goes before the pause, or what comes after it.
+    fn feed(&mut self, pause: Pause, io: &mut Io) {
+        let bytes = self.size.unwrap_or(ENDLESS);
+        match self.stage {
+            Stage::Waiting if pause.length > 0 => {
+                let resumes_at = io.now + pause.length;
+                self.stage = Stage::PausedUntil(resumes_at);
+                io.write(bytes.min(pause.first));
+                *io.wake = resumes_at;
+            }
+            Stage::Waiting => self.finish(bytes, io),
+            Stage::PausedUntil(at) if io.due(at) => {
+                self.finish(bytes.saturating_sub(pause.first), io);
+            }
+            Stage::PausedUntil(_) | Stage::Sending => {}
+        }
+    }
+
+    fn finish(&mut self, bytes: u64, io: &mut Io) {
+        self.stage = Stage::Sending;
+        io.write(bytes);
+        if self.size.is_some() {
+            io.close();
+        }
+        *io.wake = Nanos::MAX;
+    }
 }
 
 impl Bulk {
     fn new(start: Nanos, config: BulkConfig) -> Self {
         Self {
             sender: Side::sending(config.reverse),
-            size: config.size_bytes,
-            back: config.reverse_bytes,
+            forward: Share::new(config.size_bytes),
+            back: config.reverse_bytes.map(|bytes| Share::new(Some(bytes))),
+            pause: Pause {
+                first: config.first_bytes,
+                length: config.pause_ns,
+            },
             ends_at: config.duration_ns.map(|duration| start + duration),
             aborts: config.abort,
-            state: State::Waiting,
+            ended: false,
         }
     }
-}
 
-impl Bulk {
     /// Apart from what the receiver does at each arrival.
     #[inline(never)]
     fn send(&mut self, io: &mut Io) {
-        if self.state == State::Waiting && !self.ends_at.is_some_and(|at| io.due(at)) {
-            self.state = State::Sending;
-            io.write(self.size.unwrap_or(u64::MAX / 2));
-            if self.size.is_some() {
-                io.close();
-            }
-            *io.wake = self.ends_at.unwrap_or(Nanos::MAX);
+        if self.ended {
+            return;
         }
-        if self.state != State::Done && self.ends_at.is_some_and(|at| io.due(at)) {
-            self.state = State::Done;
-            if self.aborts {
-                return io.abort();
-            }
-            io.connection.cancel_writes();
-            io.close();
+        let Some(ends_at) = self.ends_at else {
+            return self.forward.feed(self.pause, io);
+        };
+        if !io.due(ends_at) {
+            self.forward.feed(self.pause, io);
+            *io.wake = ends_at.min(*io.wake);
+            return;
         }
+        self.ended = true;
+        if self.aborts {
+            return io.abort();
+        }
+        io.connection.cancel_writes();
+        io.close();
     }
 }
 
@@ -104,9 +169,8 @@ impl Session for Bulk {
         if io.side == self.sender {
             return self.send(io);
         }
-        if let Some(bytes) = self.back.take() {
-            io.write(bytes);
-            return io.close();
+        if let Some(share) = &mut self.back {
+            return share.feed(self.pause, io);
         }
         if io.connection.at_end() {
             io.close();

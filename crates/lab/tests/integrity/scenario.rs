@@ -403,6 +403,8 @@ fn work(draw: &mut Draw, index: usize) -> Work {
                 reverse,
                 reverse_bytes: None,
                 abort: false,
+                first_bytes: 0,
+                pause_ns: 0,
             })
         }
         "stream" => Work::Stream(Stream {

@@ -1,6 +1,6 @@
 //! Careful Resume (RFC 9959).
 //!
-//! A connection begins with half of the window that an earlier one used on the same path, once it knows that the path is the same. It takes
+//! A connection begins with half of the window that an earlier one used, once it knows that the path is the same. It takes
 //! that back at the first sign that it is too much.
 //!
 //! It stands before a controller, which has the window to itself until the jump and after it.

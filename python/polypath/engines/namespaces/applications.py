@@ -157,7 +157,9 @@ def _stream_work(plan: PlanData, index: int) -> dict[str, Any]:
     match work["kind"]:
         case "bulk":
             settings = _settings(work)
-            return {"work": "bulk", "back": settings.pop("reverse_size"), **settings}
+            pause = {name: settings.pop(name) for name in ("first", "pause")}
+            work_of = {"work": "bulk", "back": settings.pop("reverse_size"), **settings}
+            return work_of | pause if pause["pause"] else work_of
         case "stream" | "request-response" as kind:
             return {"work": kind, **_settings(work)}
         case "fetch":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from polypath.engines.base import Captures, EngineError
 from polypath.engines.namespaces import applications, commands, paths
 from polypath.engines.namespaces.kernel import Kernel
-from polypath.engines.namespaces.paths import Endpoint, Paths
+from polypath.engines.namespaces.paths import NUMBER, Endpoint, Paths
 from polypath.engines.namespaces.setup import Setup
 from polypath.engines.namespaces.topology import End, Network, namespace
 from polypath.engines.namespaces.wires import Wires, changes
@@ -19,7 +19,7 @@ from polypath.plan.access import ENDS, WAYS
 from polypath.results import layout
 
 if TYPE_CHECKING:
-    from polypath.plan.types import Event, FullmeshAction, InterfaceAction, LinkAction, PriorityAction
+    from polypath.plan.types import EndpointAction, Event, FullmeshAction, InterfaceAction, LinkAction, PriorityAction
 
 #: Servers and observers are started so long before the origin.
 _BEFORE = -500_000_000
@@ -52,6 +52,8 @@ class Job:
         self._kept: set[End] = set()
         #: Of interfaces whose endpoints changed, whether they have a flag.
         self._flags: dict[End, dict[str, bool]] = {}
+        #: Interfaces whose endpoints were added again, perhaps with other numbers.
+        self._again: set[End] = set()
         #: Interfaces whose endpoints were flushed, until they come back.
         self._flushed: set[End] = set()
         self.files: dict[str, str] = commands.files(self.plan) | applications.files(self.plan, kernel)
@@ -152,6 +154,8 @@ class Job:
                 return self._change_flag(number, action, "backup", action["backup"])
             case "fullmesh":
                 return self._change_flag(number, action, "fullmesh", action["fullmesh"])
+            case "endpoint":
+                return self._change_endpoints(number, action)
             case "migrate":
                 return None
 
@@ -179,15 +183,14 @@ class Job:
             self._require_endpoints(end.node)
         if action["up"]:
             self._kept.discard(end)
-            up = f"link set {device} up"
-            lines = [up, *self.setup.revival[end], *(endpoint.add() for endpoint in leaving)]
+            found = [self._batch(end, number, [f"link set {device} up", *self.setup.revival[end]])]
+            found += [self._add_again(end, number, leaving)]
+        elif end in self._again:
+            found = [self._delete(end, number, leaving), self._batch(end, number, [f"link set {device} down"])]
         else:
-            lines = [*(endpoint.delete() for endpoint in leaving), f"link set {device} down"]
-        name = f"event-{number}.batch"
-        self.files[name] = "\n".join(lines) + "\n"
-        if end.node not in self.wires.nodes:
-            return None
-        return f"ip -n {namespace(end.node)} -force -batch {name}"
+            deleted = [endpoint.delete() for endpoint in leaving]
+            found = [self._batch(end, number, [*deleted, f"link set {device} down"])]
+        return self._one_after_the_other(end, found)
 
     def _require_endpoints(self, node: int) -> None:
         """Raises EngineError where a host's connections would not be told of an event."""
@@ -219,6 +222,42 @@ class Job:
         self._flushed.update(end for end in self.network.ends(node) if end not in self._down)
         return f"ip -n {namespace(node)} mptcp endpoint flush"
 
+    def _change_endpoints(self, number: int, action: EndpointAction) -> str | None:
+        end = End(action["node"], action["interface"])
+        endpoints = [each for each in self._endpoints(end) if each.leaves]
+        if action["endpoint"] == (end not in self._flushed) or end in self._down or not endpoints:
+            return None
+        self._flushed ^= {end}
+        change = self._add_again if action["endpoint"] else self._delete
+        return self._one_after_the_other(end, [change(end, number, endpoints)])
+
+    def _one_after_the_other(self, end: End, commands: Sequence[str]) -> str | None:
+        """A command of these; None at a node that is not here."""
+        return " && ".join(filter(None, commands)) if end.node in self.wires.nodes else None
+
+    def _batch(self, end: End, number: int, lines: Sequence[str]) -> str:
+        name = f"event-{number}.batch"
+        self.files[name] = "\n".join(lines) + "\n"
+        return f"ip -n {namespace(end.node)} -force -batch {name}"
+
+    def _script(self, end: End, number: int, lines: Iterable[str]) -> str:
+        name = f"event-{number}.sh"
+        self.files[name] = "\n".join(["set -e", NUMBER, *lines]) + "\n"
+        return f"sh {name} {namespace(end.node)}"
+
+    def _add_again(self, end: End, number: int, endpoints: Sequence[Endpoint]) -> str:
+        if not endpoints:
+            return ""
+        self._again.add(end)
+        return self._script(end, number, (each.add_again(f"ip -n {namespace(end.node)}") for each in endpoints))
+
+    def _delete(self, end: End, number: int, endpoints: Sequence[Endpoint]) -> str:
+        if not endpoints:
+            return ""
+        if end not in self._again:
+            return self._batch(end, number, [each.delete() for each in endpoints])
+        return self._script(end, number, (each.delete_again(f"ip -n {namespace(end.node)}") for each in endpoints))
+
     def _change_flag(self, number: int, action: PriorityAction | FullmeshAction, flag: str, is_set: bool) -> str | None:
         end = End(action["node"], action["interface"])
         self._require_endpoints(end.node)
@@ -228,9 +267,10 @@ class Job:
         endpoints = [each for each in self._endpoints(end) if not (gone and each.leaves)]
         if not endpoints:
             return None
-        name = f"event-{number}.batch"
-        self.files[name] = "\n".join(endpoint.change() for endpoint in endpoints) + "\n"
-        return f"ip -n {namespace(end.node)} -force -batch {name}"
+        ip = f"ip -n {namespace(end.node)}"
+        if end in self._again:
+            return self._script(end, number, (endpoint.change_again(ip) for endpoint in endpoints))
+        return self._batch(end, number, [endpoint.change() for endpoint in endpoints])
 
     def _collect(self) -> str:
         hosts = [node for node in self.wires.nodes if self.network.is_host(node)]

@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 _MOST_ADDRESSES = 8
 
 
+#: A function of the shell: the number of an endpoint by its address, of what `ip mptcp endpoint show` prints.
+NUMBER: Final = """number() {
+    while read -r address rest; do
+        test "$address" = "$1" || continue
+        set -- $rest
+        while test "$1" != id; do shift; done
+        echo "$2"
+        return
+    done
+}
+"""
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """An address that the kernel's path manager works with."""
@@ -35,13 +48,22 @@ class Endpoint:
     #: It goes and returns with its interface.
     leaves: bool = True
 
-    def add(self) -> str:
-        where = f"id {self.number} dev {self.device}"
+    def add(self, numbered: bool = True) -> str:
+        number = ("id", str(self.number)) if numbered else ()
         port = ("port", self.port) if self.port else ()
-        return " ".join(("mptcp endpoint add", self.address, where, *self.flags, *port))
+        return " ".join(("mptcp endpoint add", self.address, *number, "dev", self.device, *self.flags, *port))
+
+    def add_again(self, ip: str) -> str:
+        """For a shell. Meanwhile the kernel may have made an endpoint of its own, for an address that is none but has a
+        subflow, with that number (`mptcp_pm_nl_append_new_local_addr`). Then the kernel chooses another one."""
+        return f"{ip} {self.add()} 2>/dev/null || {ip} {self.add(numbered=False)}"
 
     def delete(self) -> str:
         return f"mptcp endpoint delete id {self.number}"
+
+    def delete_again(self, ip: str) -> str:
+        """For a shell that knows `NUMBER`: an endpoint whose number may not be that of the setup."""
+        return f'{ip} mptcp endpoint delete id "$({ip} mptcp endpoint show | number {self.address})"'
 
     def changed(self, flags: Mapping[str, bool]) -> Endpoint:
         """With flags or without; one for signal is never for fullmesh (`mptcp_pm_nl_set_flags`)."""
@@ -52,8 +74,15 @@ class Endpoint:
 
     def change(self) -> str:
         """A flag that is not named is taken away."""
+        return f"mptcp endpoint change id {self.number} {self._told()}"
+
+    def change_again(self, ip: str) -> str:
+        """As `delete_again`."""
+        return f'{ip} mptcp endpoint change id "$({ip} mptcp endpoint show | number {self.address})" {self._told()}'
+
+    def _told(self) -> str:
         told = (flag if flag in self.flags else f"no{flag}" for flag in ("backup", "fullmesh"))
-        return f"mptcp endpoint change id {self.number} {' '.join(told)}"
+        return " ".join(told)
 
 
 @dataclass

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,9 @@ from polypath.engines.namespaces import programs
 from polypath.engines.trusted import Executable
 
 _LOG_LINES = 8
+#: The command of an event that failed, and how `ip` begins to tell what the kernel said.
+_EVENT = re.compile(r"guest: status .*\bevent-(\d+)\.")
+_SAID = ("Error: ", "RTNETLINK answers: ")
 #: In the run's folder: the exit code of the job with all that belongs to it, which the first program writes last.
 OUTCOME = "outcome"
 
@@ -249,7 +253,17 @@ def complain(ended: Ended) -> None:
     if "setup failed" in complaints:
         raise EngineError(f"the network could not be set up: {ended.last_words()}")
     if complaints:
-        raise EngineError(complaints[0])
+        raise EngineError(_refused(ended.log) or complaints[0])
+
+
+def _refused(log: Sequence[str]) -> str | None:
+    """What the kernel said to an event that it refused, if it did."""
+    for index, line in enumerate(log):
+        if (event := _EVENT.match(line)) is not None:
+            said = [each.partition(": ")[2].rstrip(".") for each in log[:index] if each.startswith(_SAID)]
+            if said:
+                return f"the kernel refused event {int(event[1]) + 1} of the run: {said[-1]} (engine sim takes it)"
+    return None
 
 
 def require_end(ended: Ended, path: Path, whose: str) -> None:

@@ -28,7 +28,7 @@ impl Hosts {
         };
         let changed = &self.hosts[node].interfaces;
         let addresses = |interface: usize| &self.plan.nodes[node].interfaces[interface].addresses;
-        for &address in changed.down().flat_map(addresses) {
+        for &address in changed.down().chain(changed.removed()).flat_map(addresses) {
             if address != own {
                 connection.set_address_up(address, false, now);
             }
@@ -57,6 +57,9 @@ impl Hosts {
             | Action::FullMesh {
                 node, interface, ..
             }
+            | Action::Endpoint {
+                node, interface, ..
+            }
             | Action::Migrate {
                 node, interface, ..
             } => (node, Some(interface)),
@@ -69,6 +72,15 @@ impl Hosts {
             Some(interface) => addresses(interface),
             None => (0..interfaces.len()).flat_map(addresses).collect(),
         };
+        if let Action::Endpoint {
+            interface,
+            endpoint,
+            ..
+        } = *action
+            && !self.hosts[node].interfaces.changes(interface, endpoint)
+        {
+            return;
+        }
         self.hosts[node].interfaces.note(action, interfaces.len());
         let others = match *action {
             Action::Migrate { to, .. } => addresses(to),
@@ -115,6 +127,7 @@ fn tell(connection: &mut Carrier, action: &Action, address: IpAddr, others: &[Ip
             }
         }
         Action::FullMesh { fullmesh, .. } => connection.set_fullmesh(address, fullmesh, now),
+        Action::Endpoint { endpoint, .. } => connection.set_endpoint(address, endpoint, now),
         Action::Flush { .. } | Action::Link { .. } => {}
     }
 }

@@ -12,6 +12,8 @@ pub(super) struct Interfaces {
     fullmesh: BTreeMap<usize, bool>,
     /// Their addresses are endpoints no more.
     flushed: BTreeSet<usize>,
+    /// The same, one by one.
+    removed: BTreeSet<usize>,
 }
 
 impl Interfaces {
@@ -25,6 +27,7 @@ impl Interfaces {
             } => {
                 self.down.insert(interface);
                 self.flushed.remove(&interface);
+                self.removed.remove(&interface);
             }
             Action::Interface { interface, .. } => {
                 self.down.remove(&interface);
@@ -40,6 +43,17 @@ impl Interfaces {
                 ..
             } => {
                 self.fullmesh.insert(interface, fullmesh);
+            }
+            Action::Endpoint {
+                interface,
+                endpoint: false,
+                ..
+            } => {
+                self.removed.insert(interface);
+            }
+            Action::Endpoint { interface, .. } => {
+                self.removed.remove(&interface);
+                self.flushed.remove(&interface);
             }
             Action::Flush { .. } => {
                 let up = (0..number).filter(|interface| !self.down.contains(interface));
@@ -62,6 +76,17 @@ impl Interfaces {
     /// Those whose addresses are endpoints no more.
     pub fn flushed(&self) -> impl Iterator<Item = usize> {
         self.flushed.iter().copied()
+    }
+
+    /// Those whose endpoints were taken away.
+    pub fn removed(&self) -> impl Iterator<Item = usize> {
+        self.removed.iter().copied()
+    }
+
+    /// Whether endpoints can be added to an interface, or taken away.
+    pub fn changes(&self, interface: usize, endpoint: bool) -> bool {
+        let gone = self.flushed.contains(&interface) || self.removed.contains(&interface);
+        !self.down.contains(&interface) && endpoint == gone
     }
 
     /// Those that are down.

@@ -16,32 +16,45 @@ void session_close_when_peer_did(struct session *session)
 		session->closing = true;
 }
 
+/* What an end of a transfer sends: `first`, a pause and the rest, or all at once. Size: below 0 without a limit. */
+static void feed(struct session *session, int64_t now, int64_t size)
+{
+	uint64_t bytes = size < 0 ? UINT64_MAX / 2 : (uint64_t)size;
+	uint64_t first = bytes < session->first ? bytes : session->first;
+
+	if (!session->begun && session->pause) {
+		write_more(session, first);
+		session->wake = now + session->pause;
+		session->paused = true;
+	} else if (!session->begun || (session->paused && now >= session->wake)) {
+		write_more(session, session->paused ? bytes - first : bytes);
+		session->closing = size >= 0;
+		session->wake = NEVER;
+		session->paused = false;
+	}
+	session->begun = true;
+}
+
 static void bulk(struct session *session, int64_t now)
 {
 	int64_t ends = session->duration < 0 ? NEVER : session->start + session->duration;
 
 	if (session->server != session->reverse) {
-		if (session->back < 0) {
+		if (session->back < 0)
 			session_close_when_peer_did(session);
-		} else if (!session->begun) {
-			session->begun = true;
-			write_more(session, session->back);
-			session->closing = true;
-		}
+		else
+			feed(session, now, session->back);
 		return;
 	}
-	if (!session->begun) {
-		session->begun = true;
-		write_more(session, session->size < 0 ? UINT64_MAX / 2 : (uint64_t)session->size);
-		session->closing = session->size >= 0;
-		session->wake = ends;
+	if (now < ends) {
+		feed(session, now, session->size);
+		session->wake = session->wake < ends ? session->wake : ends;
+		return;
 	}
-	if (now >= ends) {
-		session->pending = 0;
-		session->closing = true;
-		session->aborted = session->abort;
-		session->wake = NEVER;
-	}
+	session->pending = 0;
+	session->closing = true;
+	session->aborted = session->abort;
+	session->wake = NEVER;
 }
 
 static int64_t block_due(const struct session *session)
@@ -263,6 +276,8 @@ void session_configure(struct session *session, int count, char **argument)
 	session->think = number_option(count, argument, "think", 0);
 	session->size = number_option(count, argument, "size", -1);
 	session->back = number_option(count, argument, "back", -1);
+	session->first = number_option(count, argument, "first", 0);
+	session->pause = number_option(count, argument, "pause", 0);
 	session->block = number_option(count, argument, "block", 0);
 	session->rate = number_option(count, argument, "rate", 1);
 	session->count = number_option(count, argument, "count", INT64_MAX);

@@ -35,6 +35,9 @@ struct session {
 
 	/* duration and size: below 0 without a limit; back, which the other end of a transfer sends: below 0 without any */
 	int64_t start, duration, size, back, interval, think;
+	/* what an end of a transfer sends before it pauses, and how long: 0 for no pause */
+	uint64_t first;
+	int64_t pause;
 	uint64_t block, rate, count, request, response;
 	/* a handshake before the first request, and what the client sends along with that */
 	uint64_t hello[2], hello_answer[2], parting;
@@ -42,7 +45,7 @@ struct session {
 	bool reverse, abort;
 
 	/* state of the application */
-	bool begun, waiting;
+	bool begun, waiting, paused;
 	int64_t began_at, next_at, sent_at;
 	uint64_t blocks, requests, answers, got;
 	unsigned step;

@@ -1,12 +1,14 @@
 """What a capture tells of a path, wherever it was made."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from polypath import capture
-from polypath.twin.estimate import Estimate
+from polypath.twin.estimate import Estimate, estimate
 from polypath.twin.network import Network, network
 from polypath.twin.observed import Place
 
@@ -106,6 +108,24 @@ def test_a_rate_that_moves_is_told_piece_by_piece(captured: Captured) -> None:
 def test_a_rate_that_stays_does_not_move(captured: Captured, congestion: str) -> None:
     told = estimated(captured, "client", congestion=congestion, duration="12 s", work='kind = "bulk"\nreverse = true')
     assert told.moves == ()
+
+
+def test_a_delay_that_varies_is_no_rate_that_moves(captured: Captured) -> None:
+    """Delays that rise slowly and fall at once, for a second, and then the other way round.
+
+    Short trains come too slowly in one second and too fast in the other one. Trains that last long compared with the
+    variation have the link's rate throughout.
+    """
+    (path,) = seen(captured, "server", work='kind = "bulk"\nreverse = true', rate="20 Mbps", duration="8 s").paths
+    (way,) = path.ways
+    phase = way.told_s % 0.017 / 0.017
+    later = 0.003 * np.where(np.floor(way.told_s) % 2 == 0, phase, 1 - phase)
+    varied = replace(way, told_s=way.told_s + later, queued_s=way.queued_s + later)
+    _, told = estimate([varied])
+    assert told.jitter_s is not None
+    assert told.moves == ()
+    assert told.rate_bps is not None
+    assert told.rate_bps.value == pytest.approx(20e6, rel=0.01)
 
 
 def test_two_files_of_one_host_are_one_end(captured: Captured, tmp_path: Path) -> None:

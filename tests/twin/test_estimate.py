@@ -128,6 +128,17 @@ def test_a_delay_that_varies_is_no_rate_that_moves(captured: Captured) -> None:
     assert told.rate_bps.value == pytest.approx(20e6, rel=0.01)
 
 
+def test_packets_whose_acknowledgement_was_delayed_are_in_the_queue(captured: Captured) -> None:
+    """Jitter makes acknowledgements look delayed; a full queue has these packets, too."""
+    values = {"rate": "10 Mbps", "delay": "30 ms", "queue": "62 packets", "jitter": "2.5 ms", "congestion": "reno"}
+    for hosts in PLACES:
+        told = estimated(captured, *hosts, work='kind = "bulk"\nreverse = true', duration="20 s", **values)
+        assert told.overflows > 30
+        assert told.random <= 0.02 * told.overflows
+        assert told.queue_bytes is not None
+        assert told.queue_bytes.low <= 62 * FRAME <= told.queue_bytes.high
+
+
 def test_two_files_of_one_host_are_one_end(captured: Captured, tmp_path: Path) -> None:
     second = '[link.path1]\nends = ["client:path1", "r"]\nrate = "3 Mbps"\ndelay = "30 ms"\nqueue = "30 packets"\n'
     work = f'kind = "bulk"\nreverse = true\n{second}'

@@ -85,6 +85,15 @@ def test_a_few_short_answers_tell_the_rate(captured: Captured) -> None:
     assert told.rate_bps.value == pytest.approx(30e6, rel=0.01)
 
 
+def test_a_pause_between_answers_is_part_of_no_train(captured: Captured) -> None:
+    """The delay of short answers' packets varies, and none waits for those of the answer before."""
+    work = 'kind = "request-response"\nrequest = "200 B"\nresponse = "31 kB"\ncount = 12\ninterval = "500 ms"'
+    values = {"rate": "23.1 Mbps", "delay": "35 ms", "jitter": "0.5 ms", "duration": "8 s"}
+    told = estimated(captured, "server", work=work, **values)
+    assert told.rate_bps is not None
+    assert told.rate_bps.value == pytest.approx(23.1e6, rel=0.1)
+
+
 def test_multipath_tcp_has_an_estimate_for_each_path(captured: Captured) -> None:
     second = '[link.path1]\nends = ["client:path1", "r"]\nrate = "3 Mbps"\ndelay = "30 ms"\nqueue = "30 packets"\n'
     work = f'kind = "bulk"\nreverse = true\n{second}'

@@ -71,7 +71,7 @@ class Sent:
 
     @classmethod
     def of(cls, found: Sequence[Way], arrived: Sequence[Floats], pieces: Sequence[Pieces], *, exact: bool) -> Sent:
-        """Of each way, with when its packets with data arrived, and their pieces."""
+        """`arrived` has the times at which the packets with data of each way arrived."""
         sent_s = np.concatenate([each.sent_s for each in pieces])
         order = np.argsort(sent_s, kind="stable")
         stream, offset, length = (

@@ -19,7 +19,7 @@
 # make joins  the cases of the kernel's selftest mptcp_join.sh on the simulator and on the kernel of engine linux (assurance/records/joins.md)
 # make selftests  the set-ups of three selftests of the kernel, 1,000 times each in virtual time (assurance/records/selftests.md); RUNS=n, JOBS=n
 # make subflows  1,000 random set-ups of path management on the simulator and on the kernel (assurance/records/subflows.md); SCENARIOS=n from FIRST=n on
-# make twins     80 captures of networks with hidden parameters, and their twins (assurance/records/twins.md); CAPTURES=n from FIRST=n on
+# make twins     100 captures of networks with hidden parameters, and their twins (assurance/records/twins.md); CAPTURES=n from FIRST=n on
 # make tab       every preset of the playground in a browser, its recording beside the command's (assurance/records/tab.md)
 # make metamorphic  20,000 random scenarios, each run again after a change without effect (assurance/records/metamorphic.md); SCENARIOS=n from FIRST=n on
 # make sabotage  sweeps, clusters and live runs that are killed, disks that fill up, files that do harm (assurance/records/sabotage.md); TIMES=n
@@ -253,7 +253,7 @@ selftests: RUNS = 1000
 selftests: kernel
 	@$(BIN)/python -m assurance.selftests --count $(RUNS) --jobs $(or $(JOBS),1) --out assurance/records/selftests.md
 
-twins: CAPTURES = 80
+twins: CAPTURES = 100
 twins: kernel
 	@$(BIN)/python -m assurance.twins --count $(CAPTURES) --first $(FIRST) --out assurance/records/twins.md
 

@@ -103,11 +103,15 @@ def by_kind(found: Sequence[Compared]) -> Iterator[str]:
         "both ends": [row for row in found if row.ends == 2],
         "TCP": [row for row in found if row.transport == "tcp"],
         "Multipath TCP": [row for row in found if row.transport == "mptcp"],
+        "QUIC": [row for row in found if row.transport == "quic"],
+        "Multipath QUIC": [row for row in found if row.transport == "mpquic"],
         "bulk": [row for row in found if row.work == "bulk"],
         "requests": [row for row in found if row.work == "requests"],
     }
     yield from ("| captures | number | figures | near |", "|---|--:|--:|--:|")
     for kind, those in kinds.items():
+        if not those:
+            continue
         figures = [each for row in those for each in row.figures]
         yield f"| {kind} | {len(those)} | {len(figures)} | {sum(each.is_near for each in figures)} |"
 
@@ -158,7 +162,7 @@ def _program() -> str:
 
 def main() -> int:
     reader = argparse.ArgumentParser(prog="python -m assurance.twins")
-    reader.add_argument("--count", type=int, default=80, help="captures to draw")
+    reader.add_argument("--count", type=int, default=100, help="captures to draw")
     reader.add_argument("--first", type=int, default=0, help="number of the first one")
     reader.add_argument("--asked", type=int, default=20, help="how many of the twins are asked what would help")
     reader.add_argument("--show", type=int, help="a number whose scenario to print")

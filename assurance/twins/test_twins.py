@@ -11,7 +11,7 @@ from polypath import Scenario
 from .__main__ import by_answer, by_figure, by_kind, by_miss, is_as_claimed, page
 from .asked import Asked
 from .compared import Compared, Figure, compared
-from .drawn import drawn
+from .drawn import OVER_QUIC, drawn
 
 TODAY = datetime.now(UTC).date().toordinal()
 
@@ -28,6 +28,15 @@ def test_networks_of_the_day_have_plans_and_all_kinds() -> None:
         assert [link["forward"]["rate_bps"] for link in plan["links"][:-1]] == [
             round(path.rate_bps) for path in part.paths
         ]
+
+
+def test_some_captures_are_of_quic() -> None:
+    parts = [drawn(number) for number in OVER_QUIC]
+    assert {part.transport for part in parts} == {"quic", "mpquic"}
+    assert {part.engine for part in parts} == {"sim"}
+    assert {part.captured for part in parts} == {("client",), ("server",), ("client", "server")}
+    for part in parts:
+        assert Scenario.parse(part.text, "drawn.toml").plan()
 
 
 def test_a_capture_of_the_simulator_has_its_rates_and_delays_found() -> None:

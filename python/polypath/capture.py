@@ -24,7 +24,7 @@ _MOST_NAMES: Final = 4
 #: Tables of what happened at a time.
 _BY_TIME: Final = frozenset({"connections", "events", "sack_blocks", "segments", "subflows"})
 #: Those that name a row of the segments.
-_OF_SEGMENTS: Final = frozenset({"headers", "packets"})
+_OF_SEGMENTS: Final = frozenset({"headers", "packets", "stream_frames"})
 
 
 class CaptureError(PolypathError, ValueError):
@@ -98,7 +98,12 @@ def _in_order(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     moved = tables["segments"].with_row_index("before").sort("time_ns", maintain_order=True).select("before")
     moved = moved.with_row_index("segment")
     for name in _OF_SEGMENTS.intersection(found):
-        there = found[name].rename({"segment": "before"}).join(moved, on="before").sort("segment")
+        there = (
+            found[name]
+            .rename({"segment": "before"})
+            .join(moved, on="before", maintain_order="left")
+            .sort("segment", maintain_order=True)
+        )
         found[name] = there.select(found[name].columns)
     return found
 

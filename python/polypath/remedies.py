@@ -1,7 +1,8 @@
 """Remedies for the causes of an account: the same run without one cause.
 
-A remedy changes the plan so that its cause is gone, and the run is made again. What the connection then carries more,
-in the time that it took, is what came of it.
+A remedy changes the plan so that its cause is gone, and the run is made again. The gain is what the connection then
+carries more in the same time. A transfer that ends gains time instead, which counts as what its links could have
+carried in it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from polypath import engines
-from polypath.engines import EngineError
-from polypath.results import Recording, metrics
+from polypath.engines import EngineError, Options
+from polypath.results import Recording, account, metrics
 from polypath.results.account import Account
 from polypath.results.metrics import SECOND, Connection
 from polypath.scenario import Plan
@@ -40,7 +41,7 @@ class Trial:
 
     case: Case
     remedy: str
-    #: Bytes that the connection delivered more than before, in the time that it took before.
+    #: By so many bytes the charges of the connection fell.
     gained_bytes: int
 
 
@@ -79,7 +80,7 @@ def verify(recording: Recording, connection: Connection, found: Sequence[Case]) 
             data = Plan(dict(recording.plan)).data
             change(data, where, case)
             try:
-                other = engines.get(recording.metadata.engine).run(Plan(data))
+                other = engines.get(recording.metadata.engine).run(Plan(data), Options(account=True))
             except EngineError:
                 continue  # This transport, or this engine, has no such way.
             trial = Trial(case, name, _gained(recording, other, connection))
@@ -92,8 +93,12 @@ def verify(recording: Recording, connection: Connection, found: Sequence[Case]) 
 
 def _gained(recording: Recording, other: Recording, of: Connection) -> int:
     now = next(each for each in metrics.connections(other) if each.application == of.application)
-    duration = (of.until_ns - of.start_ns) / SECOND
-    return round((_rate(now) - _rate(of)) * duration)
+    before, after = account.of_connection(recording, of), account.of_connection(other, now)
+    if before is None or after is None:
+        duration = (of.until_ns - of.start_ns) / SECOND
+        return round((_rate(now) - _rate(of)) * duration)
+    saved = before.capacity_bytes - after.capacity_bytes if of.finished or now.finished else 0
+    return after.delivered_bytes - before.delivered_bytes + saved
 
 
 def _rate(of: Connection) -> float:
@@ -142,6 +147,13 @@ def _lose_nothing(data: _Data, _where: _Where, case: Case) -> None:
         action.pop("loss", None)
 
 
+def _keep_order(data: _Data, _where: _Where, _case: Case) -> None:
+    """On every link: the sender does not know which one changed the order."""
+    for link in data["links"]:
+        for side in (link["forward"], link["backward"]):
+            side["reorder"] = 0.0
+
+
 def _queue(delay_s: float) -> _Change:
     """A queue that is full when a packet waits so long in it."""
 
@@ -152,6 +164,18 @@ def _queue(delay_s: float) -> _Change:
                 side["queue"] = {"kind": "drop-tail", "packets": None, "bytes": room}
         for action in _events_of(data, case):
             action.pop("queue", None)
+
+    return change
+
+
+def _mark_nothing(delay_s: float) -> _Change:
+    """No ECN, and queues of this length where queues would mark."""
+
+    def change(data: _Data, where: _Where, case: Case) -> None:
+        _NO_ECN(data, where, case)
+        for link in data["links"]:
+            if any(link[side]["queue"]["kind"] != "drop-tail" for side in ("forward", "backward")):
+                _queue(delay_s)(data, where, Case(case.cause, link["name"], case.bytes))
 
     return change
 
@@ -185,7 +209,10 @@ def _no_backup(data: _Data, _where: _Where, _case: Case) -> None:
     data["events"] = [each for each in data["events"] if each["action"]["kind"] != "priority"]
 
 
-_BUFFERS: Final = _set(receive_buffer=[_AMPLE_BYTES] * 3, send_buffer=[_AMPLE_BYTES] * 3)
+_AMPLE: Final[_Data] = {"receive_buffer": [_AMPLE_BYTES] * 3, "send_buffer": [_AMPLE_BYTES] * 3}
+_BUFFERS: Final = _set(**_AMPLE)
+_NO_ECN: Final = _set(ecn=False)
+_LARGE: Final[_Data] = {"initial_window": 1000}
 _SCHEDULERS: Final = tuple(
     (f"scheduler {name}", _named("scheduler", name)) for name in ("default", "roundrobin", "blest", "ecf", "redundant")
 )
@@ -200,8 +227,13 @@ _REMEDIES: Final[Mapping[str, Sequence[tuple[str, _Change]]]] = {
         (f"congestion control {name}", _named("congestion", name)) for name in ("cubic", "reno", "bbr")
     ),
     "pacing": tuple((f"congestion control {name}", _named("congestion", name)) for name in ("cubic", "reno")),
-    "mark": (("no ECN", _set(ecn=False)),),
-    "slow-start": (("an initial window of 1000 packets", _set(initial_window=1000)),),
+    "reordering": (("packets in order", _keep_order),),
+    "mark": (("no ECN", _NO_ECN), ("no ECN, queues of 200 ms", _mark_nothing(0.2))),
+    "slow-start": (
+        ("an initial window of 1000 packets", _set(**_LARGE)),
+        # A receive window that is tuned grows with the sender's.
+        ("an initial window of 1000 packets, ample buffers", _set(**_LARGE, **_AMPLE)),
+    ),
     "scheduler": _SCHEDULERS,
     "reinjected": _SCHEDULERS[:-1],
     "others": (("no other traffic", _be_alone),),

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-TRANSPORTS: Final = ("tcp", "mptcp", "mpquic")
+TRANSPORTS: Final = ("tcp", "quic", "mptcp", "mpquic")
 _MULTIPATH: Final = ("mptcp", "mpquic")
+_OVER_QUIC: Final = ("quic", "mpquic")
 
 
 @dataclass
@@ -67,10 +68,10 @@ class Draft:
             "[host.server]\n[router.r]",
         ]
         for number, path in enumerate(self.paths):
-            queue = path.queue or f"{max(2 * path.bdp, 60_000)} B"
+            queue = path.queue or f'"{max(2 * path.bdp, 60_000)} B"'
             parts += [
                 f'[link.path{number}]\nends = ["client:eth{number}", "r"]',
-                f'rate = "{path.rate:.1f} Mbps"\ndelay = "{path.delay:.1f} ms"\nqueue = "{queue}"',
+                f'rate = "{path.rate:.1f} Mbps"\ndelay = "{path.delay:.1f} ms"\nqueue = {queue}',
                 *path.lines,
             ]
         parts += [f'[link.server]\nends = ["r", "server"]\n{self.behind}']
@@ -95,7 +96,7 @@ def _loss(draft: Draft) -> None:
 def _queue(draft: Draft) -> None:
     draft.defaults["congestion"] = '"reno"'
     draft.paths[0].delay = draft.random.uniform(25, 60)
-    draft.paths[0].queue = f"{draft.random.randint(3, 8)} packets"
+    draft.paths[0].queue = f'"{draft.random.randint(3, 8)} packets"'
 
 
 def _receive_window(draft: Draft) -> None:
@@ -145,7 +146,8 @@ def _slow_start(draft: Draft) -> None:
 def _handshake(draft: Draft) -> None:
     for path in draft.paths:
         path.rate, path.delay = draft.random.uniform(80, 150), draft.random.uniform(60, 100)
-    draft.work = f'kind = "bulk"\nsize = "{draft.random.randint(5, 12)} kB"'
+    # The first window holds it, also beside the handshake of QUIC (RFC 9002 section 7.2).
+    draft.work = f'kind = "bulk"\nsize = "{draft.random.randint(5, 8)} kB"'
 
 
 def _redundant(draft: Draft) -> None:
@@ -153,7 +155,21 @@ def _redundant(draft: Draft) -> None:
 
 
 def _headers(draft: Draft) -> None:
-    draft.defaults["mtu"] = str(draft.random.randint(576, 640))
+    # QUIC needs datagrams of 1200 bytes (RFC 9000 section 14).
+    least = 1240 if draft.transport in _OVER_QUIC else 576
+    draft.defaults["mtu"] = str(draft.random.randint(least, least + 64))
+
+
+def _mark(draft: Draft) -> None:
+    draft.defaults |= {"ecn": "true", "congestion": '"reno"'}
+    path = draft.paths[0]
+    path.delay = draft.random.uniform(25, 60)
+    path.queue = f'{{ kind = "step", mark_above = "{draft.random.randint(3, 8)} packets" }}'
+
+
+def _reordering(draft: Draft) -> None:
+    draft.defaults["congestion"] = '"reno"'
+    draft.paths[0].lines.append(f'reorder = "{draft.random.uniform(2, 6):.1f} %"')
 
 
 def _behind(draft: Draft) -> None:
@@ -192,11 +208,14 @@ PLANTS: Final[Mapping[str, Plant]] = {
         Plant("backup", "backup", _backup, _MULTIPATH),
         Plant("no second subflow", "unused", _unused, _MULTIPATH),
         Plant("slow start", "slow-start", _slow_start),
-        Plant("handshake", "handshake", _handshake, ("tcp",)),
+        Plant("handshake", "handshake", _handshake),
         Plant("redundant", "reinjected", _redundant, _MULTIPATH),
-        Plant("small packets", "headers", _headers, ("tcp", "mptcp")),
+        Plant("small packets", "headers", _headers),
         Plant("loss behind", "random-loss", _behind),
-        Plant("controller", "controller", _controller, ("tcp",)),
+        Plant("controller", "controller", _controller),
+        Plant("marks", "mark", _mark),
+        # TCP learns to wait for what comes late (RFC 8985 section 6.2).
+        Plant("reordering", "reordering", _reordering, _OVER_QUIC),
         Plant("scheduler", "scheduler", _scheduler, _MULTIPATH),
         Plant("coupling", "coupling", _coupling, _MULTIPATH),
     )
@@ -214,7 +233,7 @@ TOGETHER: Final = tuple(
 def draw(plants: Sequence[Plant], transport: str, seed: int) -> Draft:
     """A scenario with these causes in it, another one with each seed."""
     source = random.Random(f"{'+'.join(plant.name for plant in plants)}/{transport}/{seed}")
-    number = 1 if transport == "tcp" else 2
+    number = 2 if transport in _MULTIPATH else 1
     paths = [Path(source.uniform(8, 40), source.uniform(8, 30)) for _ in range(number)]
     draft = Draft(transport, paths, source)
     for plant in plants:

@@ -75,6 +75,15 @@ def test_what_was_delivered_is_what_the_application_got(transport: str) -> None:
     assert charged(found, "under-way") == pytest.approx(0, abs=ROUNDING)
 
 
+@pytest.mark.parametrize("transport", ["tcp", "quic", "mpquic"])
+def test_a_transfer_that_was_sent_has_not_an_application_without_data(transport: str) -> None:
+    settings = f"application.get.transport={transport}", "application.get.size=100 kB", "link.wifi.loss=0 %"
+    found = kept(ran(WIFI_LTE, *settings), "get")
+    assert charged(found, "finished") > 0
+    # Both links idle until the last acknowledgement, and wait for no other data.
+    assert charged(found, "application") < 0.01 * charged(found, "finished")
+
+
 def test_stretches_of_time_add_up_to_the_whole() -> None:
     recording = ran(WIFI_LTE)
     middle = 7 * SECOND

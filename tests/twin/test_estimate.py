@@ -1,12 +1,14 @@
 """What a capture tells of a path, wherever it was made."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from polypath import capture
-from polypath.twin.estimate import Estimate
+from polypath.twin.estimate import Estimate, estimate
 from polypath.twin.network import Network, network
 from polypath.twin.observed import Place
 
@@ -83,6 +85,15 @@ def test_a_few_short_answers_tell_the_rate(captured: Captured) -> None:
     assert told.rate_bps.value == pytest.approx(30e6, rel=0.01)
 
 
+def test_a_pause_between_answers_is_part_of_no_train(captured: Captured) -> None:
+    """The delay of short answers' packets varies, and none waits for those of the answer before."""
+    work = 'kind = "request-response"\nrequest = "200 B"\nresponse = "31 kB"\ncount = 12\ninterval = "500 ms"'
+    values = {"rate": "23.1 Mbps", "delay": "35 ms", "jitter": "0.5 ms", "duration": "8 s"}
+    told = estimated(captured, "server", work=work, **values)
+    assert told.rate_bps is not None
+    assert told.rate_bps.value == pytest.approx(23.1e6, rel=0.1)
+
+
 def test_multipath_tcp_has_an_estimate_for_each_path(captured: Captured) -> None:
     second = '[link.path1]\nends = ["client:path1", "r"]\nrate = "3 Mbps"\ndelay = "30 ms"\nqueue = "30 packets"\n'
     work = f'kind = "bulk"\nreverse = true\n{second}'
@@ -106,6 +117,35 @@ def test_a_rate_that_moves_is_told_piece_by_piece(captured: Captured) -> None:
 def test_a_rate_that_stays_does_not_move(captured: Captured, congestion: str) -> None:
     told = estimated(captured, "client", congestion=congestion, duration="12 s", work='kind = "bulk"\nreverse = true')
     assert told.moves == ()
+
+
+def test_a_delay_that_varies_is_no_rate_that_moves(captured: Captured) -> None:
+    """Delays that rise slowly and fall at once, for a second, and then the other way round.
+
+    Short trains come too slowly in one second and too fast in the other one. Trains that last long compared with the
+    variation have the link's rate throughout.
+    """
+    (path,) = seen(captured, "server", work='kind = "bulk"\nreverse = true', rate="20 Mbps", duration="8 s").paths
+    (way,) = path.ways
+    phase = way.told_s % 0.017 / 0.017
+    later = 0.003 * np.where(np.floor(way.told_s) % 2 == 0, phase, 1 - phase)
+    varied = replace(way, told_s=way.told_s + later, queued_s=way.queued_s + later)
+    _, told = estimate([varied])
+    assert told.jitter_s is not None
+    assert told.moves == ()
+    assert told.rate_bps is not None
+    assert told.rate_bps.value == pytest.approx(20e6, rel=0.01)
+
+
+def test_packets_whose_acknowledgement_was_delayed_are_in_the_queue(captured: Captured) -> None:
+    """Jitter makes acknowledgements look delayed; a full queue has these packets, too."""
+    values = {"rate": "10 Mbps", "delay": "30 ms", "queue": "62 packets", "jitter": "2.5 ms", "congestion": "reno"}
+    for hosts in PLACES:
+        told = estimated(captured, *hosts, work='kind = "bulk"\nreverse = true', duration="20 s", **values)
+        assert told.overflows > 30
+        assert told.random <= 0.02 * told.overflows
+        assert told.queue_bytes is not None
+        assert told.queue_bytes.low <= 62 * FRAME <= told.queue_bytes.high
 
 
 def test_two_files_of_one_host_are_one_end(captured: Captured, tmp_path: Path) -> None:

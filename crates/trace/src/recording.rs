@@ -217,6 +217,14 @@ tables! {
             /// A packet that was sent three later was acknowledged earlier (RFC 9002 section 6.1.1).
             lost: bool,
         }
+        /// Bytes of a stream in a QUIC packet of a capture (RFC 9000 section 19.8), in the order on the wire.
+        stream_frames: StreamFrameTable of StreamFrameRow [optional] {
+            /// The packet's row in `segments`, from 0.
+            segment: u32,
+            stream: u64,
+            offset: u64,
+            bytes: u32,
+        }
         /// An application's connection, totals.
         connection_ends: ConnectionEndTable of ConnectionEndRow {
             application: u32,

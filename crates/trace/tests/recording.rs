@@ -51,13 +51,14 @@ fn event(detail: &'static str) -> EventRow {
 }
 
 /// Tables that are not there without rows.
-const OPTIONAL: [&str; 14] = [
+const OPTIONAL: [&str; 15] = [
     "account",
     "chunks",
     "objects",
     "sack_blocks",
     "headers",
     "packets",
+    "stream_frames",
     "tunnels",
     "programs",
     "datagram_samples",

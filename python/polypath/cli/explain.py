@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from polypath.plan.types import Application
     from polypath.twin.requests import Request
 
+#: Transports whose requests are divided.
+_ASKED_OVER: Final = frozenset(("tcp", "mptcp", "quic", "mpquic"))
 #: Connections without an account that are named.
 _NAMED: Final = 6
 _CAPTURES: Final = frozenset((".pcap", ".pcapng", ".cap"))
@@ -152,7 +154,7 @@ def _options(folder: Path, plan: Plan) -> Options:
 
 
 def _asks(application: Application) -> bool:
-    return traffic(application["work"]["kind"]).delays == "requests" and application["transport"] in ("tcp", "mptcp")
+    return traffic(application["work"]["kind"]).delays == "requests" and application["transport"] in _ASKED_OVER
 
 
 def _of_twin(file: Path, options: Callable[[Plan], Options], keys: Sequence[Path]) -> Recording:

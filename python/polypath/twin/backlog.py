@@ -21,9 +21,8 @@ class Found:
 def at_losses(way: Way, rate_bps: float) -> Found:
     """What each packet that was lost met, at a link of this rate."""
     told = way.told_s - _behind_bytes(way) * 8 / rate_bps
-    counts = np.isfinite(told) & ~way.again & ~way.delayed
-    # Packets leave in the order in which they came.
-    leaves = np.maximum.accumulate(told[counts] - way.least_s)
+    counts = np.isfinite(told) & ~way.again
+    leaves = _in_order(told[counts] - way.least_s, way.delayed[counts])
     enters = np.sort(way.enters_s[counts])
     packets = np.concatenate(([0.0], np.cumsum(way.packets[counts])))
     wire = np.concatenate(([0.0], np.cumsum(way.wire[counts])))
@@ -38,6 +37,13 @@ def at_losses(way: Way, rate_bps: float) -> Found:
         packets[came] - packets[gone] + more,
         wire[came] - wire[gone] + more * float(way.wire.max()),
     )
+
+
+def _in_order(leaves: Floats, delayed: Flags) -> Floats:
+    """Packets leave in the order in which they came: one whose acknowledgement was delayed, before the next one."""
+    known = np.where(delayed, np.inf, leaves)
+    after = np.minimum.accumulate(known[::-1])[::-1]
+    return np.asarray(np.maximum.accumulate(np.where(delayed, np.minimum(leaves, after), leaves)), dtype=np.float64)
 
 
 def _before(counts: Flags, lost: Flags) -> Ints:

@@ -14,6 +14,7 @@ from typing import Final
 
 from polypath import capture
 from polypath.twin.estimate import Estimate
+from polypath.twin.jitter import jitter
 from polypath.twin.network import Network, Path, network
 from polypath.twin.observed import Place
 from polypath.twin.value import Value
@@ -36,7 +37,7 @@ def calibrated(found: Network, twin: Callable[[Network], Network | None]) -> Net
         theirs = twin(now)
         if theirs is None:
             break
-        shown = {path.name: path.estimate for path in theirs.paths}
+        shown = {path.name: path for path in theirs.paths}
         before = now
         paths = [
             replace(path, estimate=_towards(path.estimate, first.estimate, shown.get(path.name)))
@@ -48,15 +49,16 @@ def calibrated(found: Network, twin: Callable[[Network], Network | None]) -> Net
     return now
 
 
-def _towards(now: Estimate, first: Estimate, shown: Estimate | None) -> Estimate:
+def _towards(now: Estimate, first: Estimate, shown: Path | None) -> Estimate:
     """As much larger as the capture's are than the twin's."""
-    if shown is None or now.jitter_s is None or first.jitter_s is None:
+    if shown is None or now.jitter_s is None or first.jitter_s is None or now.rate_bps is None:
         return now
-    jitter = now.jitter_s.times(_factor(first.jitter_s, shown.jitter_s))
-    off = next(
-        (mine - theirs for mine, theirs in zip(first.trips_s, shown.trips_s, strict=True) if mine and theirs), 0.0
-    )
-    return replace(now, jitter_s=jitter, delay_s=None if now.delay_s is None else now.delay_s.moved(off / 2))
+    # The twin's rate is known. An estimate of it would make waits of jitter, and the twin's jitter another one.
+    theirs = jitter(shown.ways, now.rate_bps.value)
+    spread = now.jitter_s.times(_factor(first.jitter_s, theirs))
+    trips = zip(first.trips_s, shown.estimate.trips_s, strict=True)
+    off = next((mine - found for mine, found in trips if mine and found), 0.0)
+    return replace(now, jitter_s=spread, delay_s=None if now.delay_s is None else now.delay_s.moved(off / 2))
 
 
 def _factor(first: Value, shown: Value | None) -> float:

@@ -96,8 +96,10 @@ class Way:
 
     @property
     def arrivals(self) -> tuple[Floats, Floats, Floats, Flags]:
-        """Distinct times at which bytes were reported to have arrived, how many, their least time in queues, and
-        whether a loss lies before.
+        """Distinct times at which bytes were reported to have arrived, how many, and their least time in queues.
+
+        The last tells whether a loss or a pause lies before. What came to the queue after the packet before had left
+        it did not wait for it.
         """
         known = np.isfinite(self.told_s)
         order = np.argsort(self.told_s[known], kind="stable")
@@ -107,7 +109,9 @@ class Way:
             return times, times, times, np.zeros(0, dtype=bool)
         wire = np.add.reduceat(self.wire[known][order], first)
         queued = np.minimum.reduceat(np.nan_to_num(self.queued_s[known][order], nan=np.inf), first)
-        broken = np.logical_or.reduceat(self._after_loss[known][order], first)
+        left = told[:-1] - self.least_s + self.grain_s
+        paused = np.concatenate(([False], self.enters_s[known][order][1:] > left))
+        broken = np.logical_or.reduceat(self._after_loss[known][order] | paused, first)
         return times, wire, np.where(np.isinf(queued), np.nan, queued), broken
 
     @property

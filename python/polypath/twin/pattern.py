@@ -31,6 +31,8 @@ class Turn:
     start_s: float
     end_s: float
     bytes: int
+    #: Of QUIC.
+    stream: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ itself, is the request's time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -17,9 +17,11 @@ import polars as pl
 
 from polypath import capture
 from polypath.results import Recording
-from polypath.twin.estimate import estimate
-from polypath.twin.observed import NS, Floats, Ints, Way, ways
+from polypath.twin import streams
+from polypath.twin.network import SEALED
+from polypath.twin.observed import NS, Way, ways
 from polypath.twin.pattern import Turn, turns
+from polypath.twin.sent import Ends, Pieces, Sent, ends_of, later
 
 
 @dataclass(frozen=True)
@@ -70,20 +72,28 @@ def requests(client: Path, server: Path, port: int | None = None) -> list[Reques
     Raises CaptureError.
     """
     both = capture.trace([client, server], segments=True).recording
-    seen = {"server": _arrivals(client, "server", both), "client": _arrivals(server, "client", both)}
+    files = {"server": client, "client": server}
+    alone = {side: capture.trace([file], segments=True).recording for side, file in files.items()}
     every = list(ways(both, both_ends=True))
     found = []
     ports = dict(
         both.table("subflow_ends").filter(pl.col("subflow") == 0).select("connection", "destination_port").iter_rows()
     )
     for row in both.table("connection_ends").sort("connection").iter_rows(named=True):
-        if port not in (None, ports.get(row["connection"])):
+        number = row["connection"]
+        if port not in (None, ports.get(number)):
             continue
-        mine = [way for way in every if way.connection == row["connection"]]
-        pairs = _pairs(turns(both, row["connection"]))
-        if pairs and {way.side for way in mine} == {"client", "server"}:
-            sides = {side: _Side.of([way for way in mine if way.side == side], seen[side], both) for side in seen}
-            parts = [_request(asked, answered, sides) for asked, answered in pairs]
+        if row["transport"] in SEALED:
+            sides = {side: streams.side(both, alone[side], number, side) for side in files}
+            pairs = _pairs_of_streams(streams.turns(both, number))
+        else:
+            mine = [way for way in every if way.connection == number]
+            sides = {side: _of_tcp(mine, side, _arrivals(alone[side], side, both), both) for side in files}
+            pairs = _pairs(turns(both, number))
+        there, back = sides["client"], sides["server"]
+        if pairs and there is not None and back is not None:
+            answers = [answered for _, answered in pairs]
+            parts = [_request(asked, answered, there, back, answers) for asked, answered in pairs]
             found.append(Requests(row["name"], tuple(each for each in parts if each is not None)))
     return [each for each in found if each.requests]
 
@@ -95,133 +105,93 @@ def _pairs(found: Sequence[Turn]) -> list[tuple[Turn, Turn]]:
     ]
 
 
-#: A subflow's ends, which captures at different places share.
-_Ends = tuple[str, int, str, int]
+def _pairs_of_streams(found: Mapping[int, Sequence[Turn]]) -> list[tuple[Turn, Turn]]:
+    """The same of QUIC, in which requests may be under way on several streams at once."""
+    pairs = [pair for turns_of_one in found.values() for pair in _pairs(turns_of_one)]
+    return sorted(pairs, key=lambda pair: (pair[0].start_s, pair[0].stream))
 
 
-def _arrivals(file: Path, side: str, both: Recording) -> Mapping[_Ends, Mapping[int, float]]:
+def _arrivals(alone: Recording, side: str, both: Recording) -> Mapping[Ends, Mapping[int, float]]:
     """When each sequence number that a side sent was first captured at the other end, in the times of both."""
-    recording = capture.trace([file], segments=True).recording
-    ends = {
-        (row["connection"], row["subflow"]): _ends(row) for row in recording.table("subflow_ends").iter_rows(named=True)
-    }
-    later_ns = recording.plan["capture"]["start_unix_ns"] - both.plan["capture"]["start_unix_ns"]
-    data = recording.tables["segments"].filter((pl.col("side") == side) & (pl.col("payload_bytes") > 0))
-    found: dict[_Ends, dict[int, float]] = {}
+    ends = ends_of(alone)
+    later_ns = later(alone, both)
+    data = alone.tables["segments"].filter((pl.col("side") == side) & (pl.col("payload_bytes") > 0))
+    found: dict[Ends, dict[int, float]] = {}
     first = data.group_by("connection", "subflow", "seq").agg(pl.col("time_ns").min())
     for connection, subflow, seq, time_ns in first.iter_rows():
         found.setdefault(ends[connection, subflow], {})[seq] = (time_ns + later_ns) / NS
     return found
 
 
-def _ends(row: Mapping[str, object]) -> _Ends:
-    return str(row["source"]), int(str(row["source_port"])), str(row["destination"]), int(str(row["destination_port"]))
+def _of_tcp(
+    mine: Sequence[Way], side: str, seen: Mapping[Ends, Mapping[int, float]], recording: Recording
+) -> Sent | None:
+    found = [way for way in mine if way.side == side]
+    if not found:
+        return None
+    ends = ends_of(recording)
+    arrived = [
+        np.array([seen.get(ends[way.connection, way.subflow], {}).get(int(each), np.nan) for each in way.begin])
+        for way in found
+    ]
+    pieces = [
+        Pieces(np.zeros(way.begin.size, dtype=np.int64), way.offset, way.end - way.begin, way.sent_s, times, way.wire)
+        for way, times in zip(found, arrived, strict=True)
+    ]
+    # Copies of one piece on one path share their sequence number, so that either may have arrived.
+    return Sent.of(found, arrived, pieces, exact=False)
 
 
-@dataclass(frozen=True)
-class _Side:
-    """What one side sent: an entry for each transmission, in the order of their departures."""
-
-    offset: Ints
-    length: Ints
-    sent_s: Floats
-    #: Of its bytes on its path; NaN where they never arrived there.
-    arrived_s: Floats
-    way: Ints
-    wire: Floats
-    names: tuple[str, ...]
-    #: Of each way.
-    least_s: Floats
-    rate_bps: Floats
-
-    @classmethod
-    def of(cls, found: Sequence[Way], seen: Mapping[_Ends, Mapping[int, float]], recording: Recording) -> _Side:
-        ends = {
-            row["subflow"]: _ends(row)
-            for row in recording.table("subflow_ends")
-            .filter(pl.col("connection") == found[0].connection)
-            .iter_rows(named=True)
-        }
-        arrived = [
-            np.array([seen.get(ends[way.subflow], {}).get(int(each), np.nan) for each in way.begin]) for way in found
-        ]
-        order = np.argsort(np.concatenate([way.sent_s for way in found]), kind="stable")
-        least = [_least(way, times) for way, times in zip(found, arrived, strict=True)]
-        rates = [
-            estimate([replace(way, told_s=times, queued_s=times - way.sent_s - spent)])[1].rate_bps
-            for way, times, spent in zip(found, arrived, least, strict=True)
-        ]
-        return cls(
-            offset=np.concatenate([way.offset for way in found])[order],
-            length=np.concatenate([way.end - way.begin for way in found])[order],
-            sent_s=np.concatenate([way.sent_s for way in found])[order],
-            arrived_s=np.concatenate(arrived)[order],
-            way=np.concatenate([np.full(way.begin.size, number) for number, way in enumerate(found)])[order],
-            wire=np.concatenate([way.wire for way in found])[order],
-            names=tuple(f"{way.source} - {way.destination}" for way in found),
-            least_s=np.array(least),
-            rate_bps=np.array([np.inf if rate is None else rate.value for rate in rates]),
-        )
-
-    def last(self, turn: Turn) -> int | None:
-        """The transmission whose arrival completes a turn."""
-        inside = np.flatnonzero(
-            (self.sent_s >= turn.start_s) & (self.sent_s <= turn.end_s) & np.isfinite(self.arrived_s)
-        )
-        if not inside.size:
-            return None
-        # Of each piece the copy that came first counts, and of those of one path the one that was sent last before.
-        order = inside[np.lexsort((-self.sent_s[inside], self.arrived_s[inside], self.offset[inside]))]
-        _, first = np.unique(self.offset[order], return_index=True)
-        firsts = order[first]
-        before = firsts[self.sent_s[firsts] <= self.arrived_s[firsts]]
-        return int(before[np.argmax(self.arrived_s[before])]) if before.size else None
-
-
-def _least(way: Way, arrived_s: Floats) -> float:
-    taken = (arrived_s - way.sent_s)[np.isfinite(arrived_s) & ~way.again]
-    taken = taken[taken >= 0]
-    return float(taken.min()) if taken.size else 0.0
-
-
-def _request(asked: Turn, answered: Turn, sides: Mapping[str, _Side]) -> Request | None:
-    there, back = sides["client"], sides["server"]
+def _request(asked: Turn, answered: Turn, there: Sent, back: Sent, answers: Sequence[Turn]) -> Request | None:
     request, answer = there.last(asked), back.last(answered)
     if request is None or answer is None:
         return None
     way = back.way[answer]
-    first = float(back.sent_s[back.offset == back.offset[answer]].min())
+    first = float(back.first_s[answer])
     on_way = float(back.arrived_s[answer] - back.sent_s[answer])
     behind_own_s = min(on_way - back.least_s[way], _bytes(back, answer, answered, ahead=True) * 8 / back.rate_bps[way])
     sending_s = first - answered.start_s + behind_own_s
     own_s = min(sending_s, _bytes(back, answer, answered, ahead=False) * 8 / back.rate_bps[way])
     taken = float(there.arrived_s[request] - there.sent_s[request])
-    asked_first = float(there.sent_s[there.offset == there.offset[request]].min())
+    asked_first = float(there.first_s[request])
+    arrived_s = float(there.arrived_s[request])
+    earlier_s = _overlap_s(answered, answers, arrived_s)
     parts = Parts(
         propagation=float(there.least_s[there.way[request]] + back.least_s[way]),
         transmission=float(own_s),
-        queue=float(taken - there.least_s[there.way[request]] + on_way - back.least_s[way] - behind_own_s),
+        queue=float(taken - there.least_s[there.way[request]] + on_way - back.least_s[way] - behind_own_s) + earlier_s,
         loss=float(there.sent_s[request] - asked_first + back.sent_s[answer] - first),
         window=float(asked_first - asked.start_s + sending_s - own_s),
-        application=float(answered.start_s - there.arrived_s[request]),
+        application=float(answered.start_s) - arrived_s - earlier_s,
     )
     return Request(asked.start_s, parts, back.names[way], _others_s(back, answer, answered))
 
 
-def _bytes(back: _Side, answer: int, answered: Turn, *, ahead: bool) -> float:
+def _overlap_s(answered: Turn, answers: Sequence[Turn], since_s: float) -> float:
+    """How long answers on other streams were sent before the first byte of this one, since its request had arrived."""
+    others = sorted((each.start_s, each.end_s) for each in answers if each.stream != answered.stream)
+    total, at = 0.0, since_s
+    for start_s, end_s in others:
+        begin, end = max(start_s, at), min(end_s, answered.start_s)
+        if begin < end:
+            total, at = total + end - begin, end
+    return total
+
+
+def _bytes(back: Sent, answer: int, answered: Turn, *, ahead: bool) -> float:
     """Bytes of the same answer that were sent before its last ones on the same path.
 
     With `ahead`, only those that were still in flight when the last ones left.
     """
     own = (back.way == back.way[answer]) & (back.sent_s >= answered.start_s) & (np.arange(back.way.size) < answer)
+    own &= back.stream == answered.stream
     if ahead:
         own &= back.arrived_s > back.sent_s[answer]
     return float(back.wire[own].sum())
 
 
-def _others_s(back: _Side, answer: int, answered: Turn) -> float:
-    inside = (back.sent_s >= answered.start_s) & (back.sent_s <= answered.end_s) & np.isfinite(back.arrived_s)
-    others = back.arrived_s[inside & (back.way != back.way[answer])]
+def _others_s(back: Sent, answer: int, answered: Turn) -> float:
+    others = back.arrived_s[back.inside(answered) & (back.way != back.way[answer])]
     done = others[others <= back.arrived_s[answer]]
     return float(back.arrived_s[answer] - done.max()) if done.size else 0.0
 

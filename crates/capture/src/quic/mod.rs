@@ -13,7 +13,7 @@ mod rows;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-use polypath_trace::{EventRow, HeaderRow, PacketRow, Recording, SegmentRow};
+use polypath_trace::{EventRow, HeaderRow, PacketRow, Recording, SegmentRow, StreamFrameRow};
 use polypath_wire::quic::{ConnectionId, Frame};
 
 pub use connection::Connection;
@@ -323,8 +323,21 @@ impl<'a> Quic<'a> {
         for frame in &opened.packet.frames {
             match frame {
                 Frame::Ack(ack) => row.ack = ack.ranges.first().map_or(0, |range| range.1),
-                Frame::Stream { offset, .. } => {
+                Frame::Stream {
+                    stream,
+                    offset,
+                    len,
+                    ..
+                } => {
                     row.dsn.get_or_insert(*offset);
+                    if *len > 0 {
+                        self.rows.frames.push(StreamFrameRow {
+                            segment: self.rows.segments.len() as u32,
+                            stream: *stream,
+                            offset: *offset,
+                            bytes: *len,
+                        });
+                    }
                 }
                 _ => {}
             }

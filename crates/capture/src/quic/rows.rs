@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use polypath_trace::{
     ConnectionEndRow, ConnectionRow, EventRow, HeaderRow, PacketRow, Recording, SegmentRow,
-    SubflowEndRow, SubflowRow, Text,
+    StreamFrameRow, SubflowEndRow, SubflowRow, Text,
 };
 
 use super::connection::Connection;
@@ -20,6 +20,8 @@ pub struct Rows {
     pub subflows: Vec<SubflowRow>,
     pub connections: Vec<ConnectionRow>,
     pub segments: Vec<(SegmentRow, HeaderRow, PacketRow)>,
+    /// With the place of their packet in `segments`.
+    pub frames: Vec<StreamFrameRow>,
     /// With the address of the host.
     pub events: Vec<(IpAddr, EventRow)>,
 }
@@ -205,6 +207,11 @@ pub fn append(into: &mut Recording, rows: Rows, hosts: &Hosts) {
     rows.connections
         .into_iter()
         .for_each(|row| into.connections.push(row));
+    let before = into.segments.len() as u32;
+    for mut frame in rows.frames {
+        frame.segment += before;
+        into.stream_frames.push(frame);
+    }
     for (segment, mut header, mut packet) in rows.segments {
         header.segment = into.segments.len() as u32;
         packet.segment = header.segment;

@@ -3,11 +3,13 @@
 use super::connection::Connection;
 use crate::{Sending, Standing};
 
-/// What a connection waits for at present. An application over QUIC is not held up by a send buffer, and may open
-/// another stream until the connection ends.
+/// What a connection waits for at present. No send buffer holds up an application over QUIC. It may open another stream
+/// until it has closed all of them.
 pub fn standing(connection: &Connection) -> Standing {
-    let outgoing = connection.transfer.streams.outgoing();
+    let streams = &connection.transfer.streams;
+    let outgoing = streams.outgoing();
     let sending = match outgoing.unsent() {
+        0 if streams.closed() => Sending::Finished,
         0 => Sending::Idle,
         _ if outgoing.next_new().is_none() => Sending::ReceiveWindow,
         _ => Sending::Ready,

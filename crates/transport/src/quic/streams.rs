@@ -334,6 +334,11 @@ impl Streams {
         self.outgoing.finish_all();
     }
 
+    /// The application has said that nothing follows.
+    pub(super) fn closed(&self) -> bool {
+        self.closed
+    }
+
     /// Both sides said everything.
     pub(super) fn done(&self) -> bool {
         self.closed && self.at_end() && self.outgoing.idle()

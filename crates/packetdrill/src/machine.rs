@@ -7,7 +7,7 @@ use std::sync::Arc;
 use polypath_transport::tcp::refusal;
 use polypath_transport::{
     Accept, Algorithms, Arrival, BlackHoles, CloseReason, Codepoint, Connection, EventKind, Limit,
-    MICROSECOND, NEVER, Nanos, Ports, SECOND, Segment, Sessions, Tuple,
+    MICROSECOND, NEVER, Nanos, Ports, Retained, SECOND, Segment, Sessions, Tuple,
 };
 use polypath_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use polypath_wire::tcp::Flags;
@@ -212,6 +212,7 @@ impl Machine {
             black_holes: self.black_holes.clone(),
             random: Pcg64Mcg::new(u128::from(self.made) << 32 | 1),
             sessions: Sessions::default(),
+            retained: Retained::default(),
             isn: None,
         }
     }

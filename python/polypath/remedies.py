@@ -183,8 +183,12 @@ def _mark_nothing(delay_s: float) -> _Change:
 def _stay_up(data: _Data, _where: _Where, case: Case) -> None:
     for side in _directions(data, case):
         side["up"] = True
+        if _is_dark(side["loss"]):
+            side["loss"] = {"kind": "none"}
     for action in _events_of(data, case):
         action.pop("up", None)
+        if _is_dark(action.get("loss")):
+            action.pop("loss")
     (link,) = (link for link in data["links"] if link["name"] == case.at)
     ends = [(end["node"], end["interface"]) for end in (link["a"], link["b"])]
     data["events"] = [
@@ -192,6 +196,11 @@ def _stay_up(data: _Data, _where: _Where, case: Case) -> None:
         for event in data["events"]
         if event["action"]["kind"] != "interface" or (event["action"]["node"], event["action"]["interface"]) not in ends
     ]
+
+
+def _is_dark(loss: _Data | None) -> bool:
+    """Whether it leaves no packet, which an account takes for a link that is down."""
+    return loss is not None and loss["kind"] == "random" and bool(loss["probability"] >= 1)
 
 
 def _be_alone(data: _Data, where: _Where, _case: Case) -> None:

@@ -112,6 +112,13 @@ def test_a_link_that_is_down_could_have_carried_its_rate() -> None:
     assert charged(found, "down", "lte") == pytest.approx(15 * 20e6 / 8, rel=0.01)
 
 
+def test_a_link_that_loses_every_packet_is_down() -> None:
+    away = '\n[[event]]\nat = "5 s"\nlink = "lte"\nloss = "100 %"\n'
+    found = kept(ran(WIFI_LTE.replace('loss = "1 %"', "") + away), "get")
+    assert charged(found, "down", "lte") == pytest.approx(15 * 20e6 / 8, rel=0.02)
+    assert charged(found, "random-loss", "lte") < 0.01 * charged(found, "down", "lte")
+
+
 def test_a_link_that_never_comes_up_does_not_count() -> None:
     down = WIFI_LTE.replace("[link.lte]", "[link.lte]\nup = false")
     found = kept(ran(down), "get")

@@ -18,6 +18,7 @@ LEAST = 0.5
     [
         ((), "", "random-loss"),
         (("link.wifi.loss=0 %",), '\n[[event]]\nat = "5 s"\nlink = "lte"\nup = false\n', "down"),
+        (("link.wifi.loss=0 %",), '\n[[event]]\nat = "5 s"\nlink = "lte"\nloss = "100 %"\n', "down"),
         (("link.wifi.loss=0 %", "defaults.receive_buffer=60 kB"), "", "receive-window"),
         (("link.wifi.loss=0 %", "defaults.send_buffer=60 kB"), "", "send-buffer"),
         (("link.wifi.loss=0 %", "link.wifi.queue=4 packets", "defaults.congestion=reno"), "", "queue-loss"),

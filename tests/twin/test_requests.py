@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
-from polypath import Scenario, capture, run
+from polypath import Scenario, capture, engines, labs, run
+from polypath.engines import Options
 from polypath.results import Recording
+from polypath.twin.pattern import Turn
 from polypath.twin.requests import Request, requests
+from polypath.twin.sent import Sent
 
 from .conftest import ONE_PATH, USUAL
 
@@ -81,6 +85,39 @@ def test_a_slower_path_is_waited_for(tmp_path: Path, transport: str) -> None:
     last = found[-1]
     assert last.path.startswith("10.0.2.1")
     assert last.other_paths_s > 0.1
+
+
+def test_a_walk_out_of_reach_costs_timeouts(tmp_path: Path) -> None:
+    """Copies of a request that come before the next one are no part of it, and a timeout is told as one."""
+    scenario_of_lab = labs.get("wifi-walk").scenario().plan()
+    recording = engines.get("sim").run(scenario_of_lab, Options("hosts", tmp_path))
+    (found,) = requests(tmp_path / "client.pcapng", tmp_path / "server.pcapng")
+    slowest = max(found.requests, key=lambda each: each.parts.total)
+    longest_ns = max(recording.table("requests")["delay_ns"].drop_nulls().to_list())
+    assert slowest.parts.total == pytest.approx(longest_ns / 1e9, abs=1e-4)
+    assert slowest.parts.loss > 0.8 * slowest.parts.total
+
+
+@pytest.mark.parametrize(("second_arrives_s", "stalled_s"), [(np.nan, 0.39), (0.55, 0.39), (0.06, 0.0)])
+def test_nothing_left_before_a_timeout(second_arrives_s: float, stalled_s: float) -> None:
+    """The second piece is sent again after half a second. It was lost if no copy came, or the second copy alone."""
+    sent_s = np.array([0.0, 0.01, 0.5, 0.5])
+    offset = np.array([0, 1000, 1000, 2000])
+    sent = Sent(
+        stream=np.zeros(4, dtype=np.int64),
+        offset=offset,
+        length=np.full(4, 1000),
+        sent_s=sent_s,
+        arrived_s=np.array([0.05, second_arrives_s, 0.55, 0.55]),
+        first_s=sent_s,
+        way=np.zeros(4, dtype=np.int64),
+        wire=np.full(4, 1050.0),
+        names=("path",),
+        least_s=np.array([0.05]),
+        rate_bps=np.array([1e6]),
+        exact=False,
+    )
+    assert sent.stalled_s(Turn("server", 0.0, 0.5, 3000), 0.5, 0.1) == pytest.approx(stalled_s)
 
 
 FETCHING = """

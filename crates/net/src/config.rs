@@ -59,6 +59,11 @@ impl ChannelConfig {
         };
         self.rate_bps.or_else(wifi)
     }
+
+    /// Whether its loss leaves no packet, as out of reach.
+    pub fn loses_all(&self) -> bool {
+        matches!(&self.loss, LossConfig::Random(random) if random.probability >= 1.0)
+    }
 }
 
 impl Default for ChannelConfig {

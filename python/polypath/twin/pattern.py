@@ -63,7 +63,8 @@ def turns(recording: Recording, connection: int) -> list[Turn]:
     found: list[Turn] = []
     grouped = data.group_by("turn", maintain_order=True).agg(
         pl.col("side").first(),
-        pl.col("time_ns").min().alias("start"),
+        # What is sent again before a turn is no part of it.
+        pl.col("time_ns").filter(pl.col("new") > 0).min().fill_null(pl.col("time_ns").min()).alias("start"),
         pl.col("time_ns").max().alias("end"),
         pl.col("new").sum(),
     )

@@ -34,7 +34,7 @@ class Parts:
     transmission: float
     #: Behind packets of others, or of earlier answers.
     queue: float
-    #: From the first transmission of what came last to the one that arrived.
+    #: From the first transmission of what came last to the one that arrived; and while nothing left, before a timeout.
     loss: float
     #: The rest of the time from the answer's first byte to its last: the window, the pacer or the scheduler held it.
     window: float
@@ -150,7 +150,9 @@ def _request(asked: Turn, answered: Turn, there: Sent, back: Sent, answers: Sequ
     first = float(back.first_s[answer])
     on_way = float(back.arrived_s[answer] - back.sent_s[answer])
     behind_own_s = min(on_way - back.least_s[way], _bytes(back, answer, answered, ahead=True) * 8 / back.rate_bps[way])
-    sending_s = first - answered.start_s + behind_own_s
+    trip_s = float(there.least_s.max() + back.least_s.max())
+    stalled_s = back.stalled_s(answered, first, trip_s)
+    sending_s = first - answered.start_s - stalled_s + behind_own_s
     own_s = min(sending_s, _bytes(back, answer, answered, ahead=False) * 8 / back.rate_bps[way])
     taken = float(there.arrived_s[request] - there.sent_s[request])
     asked_first = float(there.first_s[request])
@@ -160,7 +162,7 @@ def _request(asked: Turn, answered: Turn, there: Sent, back: Sent, answers: Sequ
         propagation=float(there.least_s[there.way[request]] + back.least_s[way]),
         transmission=float(own_s),
         queue=float(taken - there.least_s[there.way[request]] + on_way - back.least_s[way] - behind_own_s) + earlier_s,
-        loss=float(there.sent_s[request] - asked_first + back.sent_s[answer] - first),
+        loss=float(there.sent_s[request] - asked_first + back.sent_s[answer] - first) + stalled_s,
         window=float(asked_first - asked.start_s + sending_s - own_s),
         application=float(answered.start_s) - arrived_s - earlier_s,
     )

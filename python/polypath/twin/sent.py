@@ -110,6 +110,30 @@ class Sent:
             return None
         return self._completes(inside) if self.exact else self._last_of_firsts(inside)
 
+    def stalled_s(self, turn: Turn, until_s: float, trip_s: float) -> float:
+        """How long nothing of a turn was sent, beyond a round trip, while lost bytes waited for a timeout."""
+        (mine,) = np.nonzero((self.stream == turn.stream) & (self.sent_s >= turn.start_s) & (self.sent_s <= until_s))
+        times = self.sent_s[mine]
+        total = 0.0
+        for place in np.flatnonzero(np.diff(times) > trip_s):
+            begin_s, end_s = float(times[place]), float(times[place + 1])
+            before = mine[: place + 1]
+            missing = before[~(self.arrived_s[before] < end_s)]
+            if any(self._was_lost(each, end_s) for each in missing):
+                total += end_s - begin_s - trip_s
+        return total
+
+    def _was_lost(self, each: int, until_s: float) -> bool:
+        """Whether a transmission was lost, and nothing was sent in its place before a time."""
+        covers = (self.offset <= self.offset[each]) & (self.offset[each] < self.offset + self.length)
+        later = self.sent_s[covers & (self.stream == self.stream[each]) & (self.sent_s > self.sent_s[each])]
+        if not later.size:
+            return bool(np.isnan(self.arrived_s[each]))
+        again_s = float(later.min())
+        # On one path of TCP both have one number: what came so late is the second one.
+        arrived = self.arrived_s[each] < again_s + self.least_s[self.way[each]]
+        return again_s >= until_s and not arrived
+
     def _last_of_firsts(self, inside: Ints) -> int | None:
         # Of each piece the copy that came first counts, and of those of one path the one that was sent last before.
         order = inside[np.lexsort((-self.sent_s[inside], self.arrived_s[inside], self.offset[inside]))]

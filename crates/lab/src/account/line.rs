@@ -194,7 +194,7 @@ impl Line {
             self.supply = Supply::of(config);
             self.overhead = config.overhead;
             self.delay = config.delay;
-            self.open = config.up && config.sender_up && config.receiver_up;
+            self.open = config.up && config.sender_up && config.receiver_up && !config.loses_all();
         }
     }
 

@@ -57,6 +57,8 @@ pub(crate) struct Accounts {
     /// Endpoints and their links, by channel.
     watchers: Vec<Vec<(usize, usize)>>,
     demand: Demand,
+    /// By channel: its loss leaves no packet.
+    dark: Vec<bool>,
     /// What holds subflows, until it is felt at their links; in the order in which it came.
     pending: BTreeMap<(Nanos, u64), Pending>,
     order: u64,
@@ -85,6 +87,7 @@ impl Accounts {
             books: BTreeMap::new(),
             watchers: vec![Vec::new(); links.len()],
             demand: Demand::new(links.len()),
+            dark: vec![false; links.len()],
             links,
             pending: BTreeMap::new(),
             order: 0,
@@ -101,6 +104,9 @@ impl Accounts {
         paths: &[Vec<ChannelId>],
         control: Control,
     ) {
+        for &channel in paths.iter().flatten() {
+            self.dark[channel.index()] = loses_all(network, channel);
+        }
         let rate = |channel| nominal_rate(network, channel);
         let found = narrowest(paths, rate);
         let mut book = Book::new(control);
@@ -229,6 +235,7 @@ impl Accounts {
 
     /// The configuration of a channel has changed.
     pub fn on_changed(&mut self, network: &mut Network<Body>, channel: ChannelId) {
+        self.dark[channel.index()] = loses_all(network, channel);
         for &(endpoint, line) in &self.watchers[channel.index()] {
             if let Some(book) = self.books.get_mut(&endpoint).filter(|book| !book.closed) {
                 book.lines[line].reconfigure(network, &mut self.demand);
@@ -318,6 +325,7 @@ impl Accounts {
             return;
         };
         let kind = match reason {
+            DropReason::Loss if self.dark[channel.index()] => Kind::Down,
             DropReason::Loss => Kind::RandomLoss,
             DropReason::Down => Kind::Down,
             DropReason::TooBig => return,
@@ -344,6 +352,10 @@ fn standing(connection: &Carrier) -> Option<Standing> {
 /// What a channel carries in a second, as far as it can be told beforehand.
 fn nominal_rate(network: &Network<Body>, channel: ChannelId) -> Option<u64> {
     network.config(channel).ok()?.nominal_rate_bps()
+}
+
+fn loses_all(network: &Network<Body>, channel: ChannelId) -> bool {
+    network.config(channel).is_ok_and(|it| it.loses_all())
 }
 
 /// How long a long packet takes over an idle channel.

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from polypath.interop import kept as interop_kept
 from polypath.interop import networks, page
 from polypath.interop.cases import CASES
 from polypath.interop.matrix import Cell, play, record
 from polypath.interop.participants import PARTICIPANTS
-from polypath.sweeps.cluster import identity
+from polypath.sweeps import cluster
 
 FEW = ("--stacks", "polypath,noq", "--case", "handshake", "--case", "mp-backup", "--networks", "1", "--jobs", "1")
 
@@ -50,7 +49,8 @@ def test_rows_of_another_program_are_played_again(
 ) -> None:
     one = ("--stacks", "noq", "--case", "handshake", "--networks", "0", "--jobs", "1", "--kept", str(tmp_path / "rows"))
     assert len(polypath("interop", *one).err.splitlines()) == 1
-    monkeypatch.setattr(interop_kept, "identity", lambda: replace(identity(), package="other"))
+    other = replace(cluster.identity(), package="other")
+    monkeypatch.setattr(cluster, "identity", lambda: other)
     assert len(polypath("interop", *one).err.splitlines()) == 1
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
@@ -17,7 +19,7 @@ from polypath.interop.cases import CASES
 from polypath.interop.kept import Kept, Kind
 from polypath.interop.participants import PARTICIPANTS
 from polypath.results.files import write_text
-from polypath.sweeps import executor
+from polypath.sweeps import cluster, executor
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -62,7 +64,7 @@ def interop(
     """
     if markdown is not None:
         page.require_replaceable(markdown)
-    rows = None if kept is None else Kept(kept)
+    rows = None if kept is None else Kept(kept, _program())
     cases = _cases(only)
     names = _names(stacks)
     pairs = [(client, server) for client in names for server in names]
@@ -103,6 +105,12 @@ def _results(
             if rows is not None and file is not None:
                 rows.add(file, kind, items[index], result)
     return [results[index] for index in range(len(items))]
+
+
+def _program() -> str:
+    """What results depend on besides their tasks: this Polypath, and the stacks by others."""
+    stacks = {name: [each.title, each.missing()] for name, each in PARTICIPANTS.items()}
+    return json.dumps([asdict(cluster.identity()), stacks], sort_keys=True)
 
 
 def _told(cell: matrix.Cell) -> None:

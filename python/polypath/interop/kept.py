@@ -10,10 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
-from polypath.errors import PolypathError
-from polypath.interop.participants import PARTICIPANTS
 from polypath.results.files import OutputError
-from polypath.sweeps.cluster import identity
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -33,11 +30,9 @@ class Kind(Generic[_Row]):
 class Kept:
     """The rows of a file. One is found again only by the same program with the same stacks, of the same task."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, program: str) -> None:
         """Raises OutputError for a file that has other content."""
-        self._path = path
-        program = {**asdict(identity()), **{name: [each.title, each.missing()] for name, each in PARTICIPANTS.items()}}
-        self._program = json.dumps(program, sort_keys=True)
+        self._path, self._program = path, program
         self._rows: dict[str, dict[str, Any]] = {}
         self._whole = self._read()
 
@@ -68,7 +63,7 @@ class Kept:
             with self._path.open("a", encoding="utf-8") as file:
                 yield file
         except OSError as error:
-            if isinstance(error, PolypathError):
+            if isinstance(error, OutputError):
                 raise
             raise OutputError(f"cannot write {self._path}: {error.strerror or error}") from error
 

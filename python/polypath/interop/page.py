@@ -27,6 +27,7 @@ def page(pairs: Sequence[Pair], cells: Sequence[Cell], measured: Sequence[Measur
         *_matrix(pairs, cells),
         *_differences(cells),
         *_figures(pairs, measured),
+        _REPORTS,
         *_absent(),
     )
     return "\n".join(parts)
@@ -137,12 +138,54 @@ def _differences(cells: Sequence[Cell]) -> Iterator[str]:
     yield ""
 
 
+_REPORTS: Final = """## Reports for the maintainers
+
+Each report has the rule, what the stack does, and the command that shows it.
+
+### noq-proto 1.4: a path that goes dark keeps its data
+
+- *Rule*: lost frames may be sent again on any path (RFC 9000 section 13.3). A probe timeout alone does not declare
+  packets lost (RFC 9002 section 6.2). So the data of a silent path is free once the path is abandoned (RFC 10069
+  section 3.4). An acknowledgement may leave on any path (RFC 10069 section 5.1).
+- *Observed*: the first of two paths drops everything from 1 s on. About 2.0 of 4 MB arrive, or 1.1 of 3 MB if the other
+  path is a backup. The transfer does not end within 60 s. It makes no difference which side noq plays, and against
+  whom: ten cells of the matrix.
+- *Cause*: `TransportConfig::default_path_max_idle_timeout` is `None`, so that the silent path is never abandoned.
+  Acknowledgements leave on the open path of lowest id, also if it is silent.
+- *What would help*: a default for this timeout once multipath is negotiated. Or a path that got no acknowledgement for
+  several probe timeouts hands its data to others, and carries no acknowledgements.
+- *Shown by*: `polypath interop --stacks polypath,noq --case mp-failover --case mp-backup-takes-over --networks 0`
+
+### picoquic 1.1.53: connection IDs of former addresses are not retired
+
+- *Rule*: an endpoint that no longer uses a connection ID retires it (RFC 9000 section 5.1.2). Its peer then issues
+  another one (section 5.1.1).
+- *Observed*: a NAT gives the client other ports, over one path. The server takes another connection ID of the client
+  for each port, and sends no RETIRE_CONNECTION_ID. A client with one spare ID has none left for the second port. The
+  server then answers to the former port, and of four answers of 50 kB the first one arrives.
+- *What would help*: RETIRE_CONNECTION_ID for the former address once the new one is validated.
+- *On our side*: two IDs for each path suffice if the peer retires them. Section 5.1.1 asks for a sufficient number,
+  without naming it. noq has eight active ones, quic-go six. Polypath's endpoint has two.
+- *Shown by*: `polypath interop --stacks polypath,picoquic --case rebind-port --networks 0`
+"""
+
+
 def _absent() -> Iterator[str]:
     yield """## Stacks that take no part
 
 - tquic 1.6 speaks draft 05 of multipath and could meet only itself. It asks the system for the time and for randomness
   while it sends and receives (`Instant::now`, `thread_rng`), so that it cannot run in virtual time.
 - Programs with stacks in other languages run on engine `linux` or `live` ([programs](../../docs/programs.md)).
+
+These stacks have one path: the sources of the first three name neither `initial_max_path_id` nor PATH_ABANDON. Files
+were fetched over loopback, with `polypath quic` at the other end:
+
+| stack | from | versions of QUIC | tried |
+|---|---|---|---|
+| quinn-proto 0.11.19 | the Rust registry | 1, drafts 29 to 34 | [the published cases](interop.md), in both roles |
+| quic-go 0.65.0 | the Go proxy | 1, 2 | a file of 3 MB arrived in both roles, over version 1 |
+| quiche 0.30.0 | the Rust registry | 1 | its source was read, not compiled |
+| ngtcp2 0.12.1 | Debian 12 | not read | no connection: its programs offer HTTP/3, ours `hq-interop` (TLS alert 120) |
 """
 
 

@@ -168,18 +168,13 @@ impl Connection {
     pub(super) fn announce(&mut self, id: u8, port: Option<u16>, repeats: u32, on: Option<usize>) {
         self.announcements.add(id);
         self.announcements.end(id);
-        // `mptcp_adjust_add_addr_timeout`; a time of 0 has no end.
-        let most = self.shared.config.add_addr_timeout_ns;
-        let least = match self.carrier() {
-            Some(_) => self.connection_timeout(0).min(most),
-            None => most,
-        };
         let announced = PendingAddAddr {
             id,
             port,
-            repeat_at: match most {
+            // A time of 0 has no end.
+            repeat_at: match self.announcement_timeout() {
                 0 => NEVER,
-                _ => self.shared.now + (least << repeats),
+                wait => self.shared.now + (wait << repeats),
             },
             repeats,
         };
@@ -196,6 +191,27 @@ impl Connection {
                 self.shared.out.len(),
             ),
         }
+    }
+
+    /// The longest retransmission timeout of the subflows that can send, as they backed it off, and of stale ones only if all are
+    /// stale. It is no longer than the setting, which stands alone if no subflow can send (Linux `mptcp_adjust_add_addr_timeout`).
+    fn announcement_timeout(&self) -> Nanos {
+        let longest = |stale: bool| {
+            (0..self.subflows.len())
+                .filter(|&subflow| self.active(subflow))
+                .filter(|&subflow| self.paths[subflow].potentially_failed == stale)
+                .map(|subflow| {
+                    self.subflows[subflow]
+                        .socket
+                        .transfer
+                        .backed_off(&self.shared)
+                })
+                .max()
+        };
+        let most = self.shared.config.add_addr_timeout_ns;
+        longest(false)
+            .or_else(|| longest(true))
+            .map_or(most, |longest| longest.min(most))
     }
 
     /// The option that announces an address, which leaves now on a subflow, unless it has no room there.

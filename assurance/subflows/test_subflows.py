@@ -32,7 +32,7 @@ UNRESOLVED = (12022, 12070, 12117, 12129, 12258, 12302, 12371, 12390, 12448, 126
 #: Joins, ends and timers of later rules; and programs that connect without a route.
 ENDING = (9145, 9161, 9219, 9275, 12013, 15056, 15063, 15206, 15226, 15244)
 #: Announcements and removals that wait, data that is sent again, and interfaces with several addresses.
-WAITING = (15175, 20175, 20972)
+WAITING = (15175, 20175, 20331, 20972)
 
 
 @pytest.mark.parametrize("numbers", [ALIKE, MENDED, MENDED_LATER, UNRESOLVED, ENDING, WAITING])

@@ -81,6 +81,13 @@ def test_the_simulator_counts_what_the_kernel_does(number: int, counter: str, va
     assert found(recording)[part.name].counters.get(counter, 0) == value
 
 
+def test_a_host_takes_nothing_from_a_subflow_that_it_has_left() -> None:
+    """Its peer sends that again on the next one, which is no duplicate there then (`mptcp_data_ready`)."""
+    recording = run(Scenario.parse(scenario([20578])[0], "set-up.toml").plan())
+    counted = recording.table("counters").filter(host="n20578-server", name="MPTcpExtDuplicateData")
+    assert counted["value"].sum() == 0
+
+
 def test_every_class_is_drawn_and_nearly_every_set_up_has_a_plan() -> None:
     numbers = range(1000 * TODAY, 1000 * TODAY + 300)
     counts = Counter(name for number in numbers for name in drawn(number).classes)

@@ -32,7 +32,7 @@ UNRESOLVED = (12022, 12070, 12117, 12129, 12258, 12302, 12371, 12390, 12448, 126
 #: Joins, ends and timers of later rules; and programs that connect without a route.
 ENDING = (9145, 9161, 9219, 9275, 12013, 15056, 15063, 15206, 15226, 15244)
 #: Announcements and removals that wait, data that is sent again, and interfaces with several addresses.
-WAITING = (15175, 20175, 20331, 20972)
+WAITING = (15175, 20175, 20331, 20613, 20972)
 
 
 @pytest.mark.parametrize("numbers", [ALIKE, MENDED, MENDED_LATER, UNRESOLVED, ENDING, WAITING])
@@ -73,6 +73,10 @@ def test_what_was_alike_is_alike(numbers: tuple[int, ...]) -> None:
         (9866, "client MPJoinSynTx", 4),
         # An announcement waits for the timeout of a stale subflow as that backed it off.
         (20175, "client AddAddrTx", 3),
+        # A SYN that was not answered knows of no timestamps, so that the removal has room, and is lost.
+        (20613, "server RmAddrTx", 2),
+        # The third segment of a join has room for a removal, which ends the subflow before an announcement comes.
+        (20662, "server MPJoinSynTx", 1),
     ],
 )
 def test_the_simulator_counts_what_the_kernel_does(number: int, counter: str, value: int) -> None:

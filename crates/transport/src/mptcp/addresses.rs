@@ -276,9 +276,20 @@ impl Connection {
             let own = &self.subflows[*subflow];
             // Of a SYN the MSS is computed as it is repeated.
             let unconfirmed = own.join.as_ref().is_some_and(|join| join.unconfirmed);
-            let carries_none = unconfirmed
-                && (segment.seq_len() == 0 || own.socket.transfer.recovery.timeouts() == 0);
+            let answers = segment.seq_len() == 0;
+            let carries_none =
+                unconfirmed && (answers || own.socket.transfer.recovery.timeouts() == 0);
             if segment.flags.contains(Flags::RST) || carries_none {
+                // The third segment of a join has room for a removal of one address, and no announcement (`mptcp_established_options`).
+                let room = OPTION_SPACE.saturating_sub(options_len(segment) as u32);
+                if answers
+                    && unconfirmed
+                    && !segment.flags.contains(Flags::RST)
+                    && let Some(ids) = self.announcements.take_removal(room)
+                {
+                    let option = removal(ids, &mut self.shared.counters);
+                    put_option(&mut self.shared.out[index].segment, option, false);
+                }
                 continue;
             }
             if segment.seq_len() > 0 {
@@ -664,8 +675,10 @@ pub(super) fn lose_removal(connection: &mut Connection, subflow: usize) {
     let Some(multipath) = &connection.session.multipath else {
         return;
     };
-    let negotiated = &connection.subflows[subflow].socket.negotiated;
-    let stamps = if negotiated.timestamps { 12 } else { 0 };
+    let socket = &connection.subflows[subflow].socket;
+    // A socket whose SYN was not answered knows of no timestamps (`tcp_established_options`).
+    let stamped = socket.negotiated.timestamps && socket.state() != State::SynSent;
+    let stamps = if stamped { 12 } else { 0 };
     let dss = multipath.data_len();
     let room = OPTION_SPACE.saturating_sub(stamps + dss);
     if let Some(ids) = connection.announcements.take_removal(room) {

@@ -31,9 +31,11 @@ MENDED_LATER = (6, 74, 87, 119, 149, 157, 166, 177, 228, 260, 289, 347)
 UNRESOLVED = (12022, 12070, 12117, 12129, 12258, 12302, 12371, 12390, 12448, 12618, 12639, 12663)
 #: Joins, ends and timers of later rules; and programs that connect without a route.
 ENDING = (9145, 9161, 9219, 9275, 12013, 15056, 15063, 15206, 15226, 15244)
+#: Announcements and removals that wait, data that is sent again, and interfaces with several addresses.
+WAITING = (15175, 20175, 20331, 20613, 20972)
 
 
-@pytest.mark.parametrize("numbers", [ALIKE, MENDED, MENDED_LATER, UNRESOLVED, ENDING])
+@pytest.mark.parametrize("numbers", [ALIKE, MENDED, MENDED_LATER, UNRESOLVED, ENDING, WAITING])
 def test_what_was_alike_is_alike(numbers: tuple[int, ...]) -> None:
     try:
         find()
@@ -69,12 +71,25 @@ def test_what_was_alike_is_alike(numbers: tuple[int, ...]) -> None:
         (12356, "server2 MPPrioTx", 1),
         # Endpoints are in the order of the interfaces, though the connection leaves by the fourth.
         (9866, "client MPJoinSynTx", 4),
+        # An announcement waits for the timeout of a stale subflow as that backed it off.
+        (20175, "client AddAddrTx", 3),
+        # A SYN that was not answered knows of no timestamps, so that the removal has room, and is lost.
+        (20613, "server RmAddrTx", 2),
+        # The third segment of a join has room for a removal, which ends the subflow before an announcement comes.
+        (20662, "server MPJoinSynTx", 1),
     ],
 )
 def test_the_simulator_counts_what_the_kernel_does(number: int, counter: str, value: int) -> None:
     text, [part] = scenario([number])
     recording = run(Scenario.parse(text, "set-up.toml").plan())
     assert found(recording)[part.name].counters.get(counter, 0) == value
+
+
+def test_a_host_takes_nothing_from_a_subflow_that_it_has_left() -> None:
+    """Its peer sends that again on the next one, which is no duplicate there then (`mptcp_data_ready`)."""
+    recording = run(Scenario.parse(scenario([20578])[0], "set-up.toml").plan())
+    counted = recording.table("counters").filter(host="n20578-server", name="MPTcpExtDuplicateData")
+    assert counted["value"].sum() == 0
 
 
 def test_every_class_is_drawn_and_nearly_every_set_up_has_a_plan() -> None:

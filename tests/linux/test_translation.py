@@ -332,6 +332,20 @@ def test_endpoints_leave_with_their_interface(scenario: Callable[..., Scenario])
         assert ("event-2.batch" in files) != deleted
 
 
+def test_endpoints_of_an_interface_leave_in_the_order_of_its_addresses(scenario: Callable[..., Scenario]) -> None:
+    """As the simulator tells its connections of them, in whatever order they are listed."""
+    plan = scenario("pair").plan(None).data
+    addresses = plan["nodes"][0]["interfaces"][0]["addresses"]
+    addresses.append("fd00:77::1")
+    first, second = addresses
+    _managed(plan, 0, "endpoints", endpoints=[f"{second} signal", f"{first} subflow"])
+    down = {"kind": "interface", "node": 0, "interface": 0, "up": False}
+    plan["events"] = [{"at_ns": 1, "action": down}]
+    deleted, *rest = translate(plan)[1]["event-0.batch"].splitlines()
+    assert deleted == "mptcp endpoint delete id 1"
+    assert rest[0] == "mptcp endpoint delete id 2"
+
+
 def _managed(plan: Plan, host: int, name: str, **parameters: Any) -> None:
     plan["nodes"][host]["stack"]["path_manager"] = {"name": name, "parameters": parameters}
 

@@ -168,18 +168,13 @@ impl Connection {
     pub(super) fn announce(&mut self, id: u8, port: Option<u16>, repeats: u32, on: Option<usize>) {
         self.announcements.add(id);
         self.announcements.end(id);
-        // `mptcp_adjust_add_addr_timeout`; a time of 0 has no end.
-        let most = self.shared.config.add_addr_timeout_ns;
-        let least = match self.carrier() {
-            Some(_) => self.connection_timeout(0).min(most),
-            None => most,
-        };
         let announced = PendingAddAddr {
             id,
             port,
-            repeat_at: match most {
+            // A time of 0 has no end.
+            repeat_at: match self.announcement_timeout() {
                 0 => NEVER,
-                _ => self.shared.now + (least << repeats),
+                wait => self.shared.now + (wait << repeats),
             },
             repeats,
         };
@@ -196,6 +191,27 @@ impl Connection {
                 self.shared.out.len(),
             ),
         }
+    }
+
+    /// The longest retransmission timeout of the subflows that can send, as they backed it off, and of stale ones only if all are
+    /// stale. It is no longer than the setting, which stands alone if no subflow can send (Linux `mptcp_adjust_add_addr_timeout`).
+    fn announcement_timeout(&self) -> Nanos {
+        let longest = |stale: bool| {
+            (0..self.subflows.len())
+                .filter(|&subflow| self.active(subflow))
+                .filter(|&subflow| self.paths[subflow].potentially_failed == stale)
+                .map(|subflow| {
+                    self.subflows[subflow]
+                        .socket
+                        .transfer
+                        .backed_off(&self.shared)
+                })
+                .max()
+        };
+        let most = self.shared.config.add_addr_timeout_ns;
+        longest(false)
+            .or_else(|| longest(true))
+            .map_or(most, |longest| longest.min(most))
     }
 
     /// The option that announces an address, which leaves now on a subflow, unless it has no room there.
@@ -260,9 +276,20 @@ impl Connection {
             let own = &self.subflows[*subflow];
             // Of a SYN the MSS is computed as it is repeated.
             let unconfirmed = own.join.as_ref().is_some_and(|join| join.unconfirmed);
-            let carries_none = unconfirmed
-                && (segment.seq_len() == 0 || own.socket.transfer.recovery.timeouts() == 0);
+            let answers = segment.seq_len() == 0;
+            let carries_none =
+                unconfirmed && (answers || own.socket.transfer.recovery.timeouts() == 0);
             if segment.flags.contains(Flags::RST) || carries_none {
+                // The third segment of a join has room for a removal of one address, and no announcement (`mptcp_established_options`).
+                let room = OPTION_SPACE.saturating_sub(options_len(segment) as u32);
+                if answers
+                    && unconfirmed
+                    && !segment.flags.contains(Flags::RST)
+                    && let Some(ids) = self.announcements.take_removal(room)
+                {
+                    let option = removal(ids, &mut self.shared.counters);
+                    put_option(&mut self.shared.out[index].segment, option, false);
+                }
                 continue;
             }
             if segment.seq_len() > 0 {
@@ -648,8 +675,10 @@ pub(super) fn lose_removal(connection: &mut Connection, subflow: usize) {
     let Some(multipath) = &connection.session.multipath else {
         return;
     };
-    let negotiated = &connection.subflows[subflow].socket.negotiated;
-    let stamps = if negotiated.timestamps { 12 } else { 0 };
+    let socket = &connection.subflows[subflow].socket;
+    // A socket whose SYN was not answered knows of no timestamps (`tcp_established_options`).
+    let stamped = socket.negotiated.timestamps && socket.state() != State::SynSent;
+    let stamps = if stamped { 12 } else { 0 };
     let dss = multipath.data_len();
     let room = OPTION_SPACE.saturating_sub(stamps + dss);
     if let Some(ids) = connection.announcements.take_removal(room) {

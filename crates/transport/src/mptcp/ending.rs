@@ -71,6 +71,9 @@ impl Connection {
         self.with(subflow, |socket, cx| socket.send_ack(cx));
         self.reinject(subflow);
         self.with(subflow, |socket, cx| socket.close(cx));
+        if self.shared.config.profile.finishes_withdrawn_subflows() {
+            self.subflows[subflow].socket.receiver.keep_all();
+        }
         self.paths[subflow].established = false;
         self.paths[subflow].buffer = 0;
         self.note_closed(subflow);

@@ -85,7 +85,7 @@ impl Connection {
         }
     }
 
-    fn active(&self, subflow: usize) -> bool {
+    pub(super) fn active(&self, subflow: usize) -> bool {
         self.paths[subflow].established && self.subflows[subflow].socket.state().sends()
     }
 

@@ -63,6 +63,8 @@ pub(crate) struct Receiver {
     bytes: u64,
     /// Before this, segments that do not fit go unanswered.
     answer_after: Nanos,
+    /// What comes is acknowledged, but the stream gets none of it.
+    keeps: bool,
 }
 
 impl Receiver {
@@ -80,7 +82,13 @@ impl Receiver {
             ack: AckPolicy::default(),
             bytes: 0,
             answer_after: 0,
+            keeps: false,
         }
+    }
+
+    /// From now on the stream gets nothing of what comes (Linux `mptcp_data_ready`, `closing`).
+    pub fn keep_all(&mut self) {
+        self.keeps = true;
     }
 
     /// The peer's SYN came.
@@ -295,6 +303,9 @@ impl Receiver {
     fn pass_up(&mut self, cx: &mut Context<impl Options>, held: Held) {
         let skip = self.next - held.seq;
         self.next = held.end();
+        if self.keeps {
+            return;
+        }
         cx.shared.deliver(
             cx.path.index,
             held.offset + skip,

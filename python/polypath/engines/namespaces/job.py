@@ -214,8 +214,9 @@ class Job:
         return Paths(0) if routes else paths.of_host(self.network, self.kernel, node)
 
     def _endpoints(self, end: End) -> list[Endpoint]:
-        """Those of an interface, with the flags that they have by now."""
-        endpoints = self._paths(end.node).endpoints.get(end, [])
+        """Those of an interface with the flags of now, in the order of its addresses as in the simulator."""
+        addresses = self.network.nodes[end.node]["interfaces"][end.interface]["addresses"]
+        endpoints = sorted(self._paths(end.node).endpoints.get(end, []), key=lambda each: addresses.index(each.address))
         return [endpoint.changed(self._flags.get(end, {})) for endpoint in endpoints]
 
     def _flush(self, node: int) -> str:

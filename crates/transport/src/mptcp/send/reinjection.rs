@@ -41,7 +41,10 @@ impl Connection {
             len,
             kind: Kind::New,
             push: Push::No,
-            waits: self.send.queues && self.shared.config.cork,
+            // Nagle's algorithm holds back the rest of what is sent again, too (`__mptcp_push_pending`, `__mptcp_retrans`: `tcp_push`).
+            waits: self.send.queues
+                && (self.shared.config.cork
+                    || self.send.fragments.is_some() && !self.send.finishing()),
         };
         self.with(subflow, |socket, cx| socket.enqueue(cx, chunk));
         self.note_deadline(subflow);

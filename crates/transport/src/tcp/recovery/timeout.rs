@@ -204,7 +204,7 @@ impl Transfer {
     }
 
     /// The retransmission timeout, doubled for each that passed and within its maximum (RFC 6298 section 5.5).
-    fn backed_off(&self, shared: &Shared) -> Nanos {
+    pub(crate) fn backed_off(&self, shared: &Shared) -> Nanos {
         let rto = self.rtt.rto(&shared.config) << self.recovery.backoff().min(16);
         rto.min(shared.config.limits.rto_max)
     }

@@ -151,7 +151,7 @@ class Measure:
             raise metrics.MetricError(f"measure '{self.name}': {error}") from None
         given = dict(parameters)
         if self.of == "subflow":
-            found = self._of_interfaces(recording, str(given.pop("connection")), given.pop("interface"), given)
+            found = self._of_interfaces(recording, str(given["connection"]), given["interface"])
         elif self.of in _OF_CONNECTIONS:
             of = metrics.connection(recording, given.pop("connection"))
             found = self.compute(recording, of, **given)
@@ -159,15 +159,13 @@ class Measure:
             found = self.compute(recording, **given)
         return _in(self.unit.claimed, found)
 
-    def _of_interfaces(
-        self, recording: Recording, name: str, interface: str | Sequence[str], further: Mapping[str, Any]
-    ) -> Figure:
+    def _of_interfaces(self, recording: Recording, name: str, interface: str | Sequence[str]) -> Figure:
         of = metrics.connection(recording, name)
         chosen = [interface] if isinstance(interface, str) else interface
         own = [each for each in metrics.subflows(recording, of) if each.interface in chosen]
         if len(own) > 1 and not self.adds:
             raise metrics.MetricError(f"'{self.name}' is of a single subflow, and {len(own)} of '{name}' are meant")
-        values = [self.compute(recording, of, each, **further) for each in own]
+        values = [self.compute(recording, of, each) for each in own]
         known = [value for value in values if value is not None]
         return sum(known) if len(known) == len(values) else None
 

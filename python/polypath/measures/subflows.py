@@ -40,11 +40,14 @@ def _srtt(recording: Recording, of: Connection, subflow: Subflow) -> Figure:
 
 
 def _window_mean(
-    recording: Recording, of: Connection, subflow: Subflow, *, from_s: float | None = None, to_s: float | None = None
+    recording: Recording, of: Connection, *, interface: str, from_s: float | None = None, to_s: float | None = None
 ) -> Figure:
-    times, windows = metrics.sampled(recording, of, subflow, "cwnd_packets")
     within = metrics.between(from_s, to_s)
-    samples = [window for time, window in zip(times, windows, strict=True) if within(time)]
+    samples: list[int] = []
+    for subflow in metrics.subflows(recording, of):
+        if subflow.interface == interface:
+            found = zip(*metrics.sampled(recording, of, subflow, "cwnd_packets"), strict=True)
+            samples += [window for time, window in found if window is not None and within(time)]
     return sum(samples) / len(samples) if samples else None
 
 
@@ -101,9 +104,9 @@ FIGURES = (
     Measure(
         "window_mean",
         PACKETS,
-        "subflow",
+        "connection",
         "mean congestion window",
-        "mean of the sender's samples of a subflow's congestion window; or between two times",
+        "mean of the sender's samples of the congestion window on an interface; or between two times",
         _window_mean,
         source="RFC 9438 section 5",
     ),

@@ -172,7 +172,7 @@ impl Connection {
             id,
             port,
             // A time of 0 has no end.
-            repeat_at: match self.announcement_timeout() {
+            repeat_at: match announcement_timeout(self) {
                 0 => NEVER,
                 wait => self.shared.now + (wait << repeats),
             },
@@ -191,27 +191,6 @@ impl Connection {
                 self.shared.out.len(),
             ),
         }
-    }
-
-    /// The longest retransmission timeout of the subflows that can send, as they backed it off, and of stale ones only if all are
-    /// stale. It is no longer than the setting, which stands alone if no subflow can send (Linux `mptcp_adjust_add_addr_timeout`).
-    fn announcement_timeout(&self) -> Nanos {
-        let longest = |stale: bool| {
-            (0..self.subflows.len())
-                .filter(|&subflow| self.active(subflow))
-                .filter(|&subflow| self.paths[subflow].potentially_failed == stale)
-                .map(|subflow| {
-                    self.subflows[subflow]
-                        .socket
-                        .transfer
-                        .backed_off(&self.shared)
-                })
-                .max()
-        };
-        let most = self.shared.config.add_addr_timeout_ns;
-        longest(false)
-            .or_else(|| longest(true))
-            .map_or(most, |longest| longest.min(most))
     }
 
     /// The option that announces an address, which leaves now on a subflow, unless it has no room there.
@@ -716,4 +695,25 @@ fn acknowledges(sent: &[Transmit], subflow: usize) -> bool {
         let segment = &last.segment;
         last.subflow == subflow && segment.seq_len() == 0 && !segment.flags.contains(Flags::RST)
     })
+}
+
+/// The longest retransmission timeout of the subflows that can send, as they backed it off, and of stale ones only if all are
+/// stale. It is no longer than the setting, which stands alone if no subflow can send (Linux `mptcp_adjust_add_addr_timeout`).
+fn announcement_timeout(connection: &Connection) -> Nanos {
+    let longest = |stale: bool| {
+        (0..connection.subflows.len())
+            .filter(|&subflow| connection.active(subflow))
+            .filter(|&subflow| connection.paths[subflow].potentially_failed == stale)
+            .map(|subflow| {
+                connection.subflows[subflow]
+                    .socket
+                    .transfer
+                    .backed_off(&connection.shared)
+            })
+            .max()
+    };
+    let most = connection.shared.config.add_addr_timeout_ns;
+    longest(false)
+        .or_else(|| longest(true))
+        .map_or(most, |longest| longest.min(most))
 }

@@ -54,13 +54,14 @@ def test_rows_of_another_program_are_played_again(
     assert len(polypath("interop", *one).err.splitlines()) == 1
 
 
-def test_a_file_of_something_else_is_not_taken_for_rows(polypath: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("notes", ["# My notes\n", "# My notes", "\n# My notes"])
+def test_a_file_of_something_else_is_not_taken_for_rows(polypath: Any, tmp_path: Path, notes: str) -> None:
     mine = tmp_path / "notes.md"
-    mine.write_text("# My notes\n")
+    mine.write_text(notes)
     outcome = polypath("interop", *FEW, "--kept", str(mine))
     assert outcome.code == 2
     assert outcome.err == f"polypath: {mine} has no rows of `polypath interop`; name another file, or remove it\n"
-    assert mine.read_text() == "# My notes\n"
+    assert mine.read_text() == notes
 
 
 def test_a_file_that_is_no_such_page_stays(polypath: Any, tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _Row = TypeVar("_Row", bound="DataclassInstance")
 _TITLE = "polypath interop"
+#: How a row begins.
+_BEGIN = f'{{"{_TITLE}": '
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,15 @@ class Kept:
         if not self._path.exists():
             return ""
         try:
-            lines = self._path.read_text(encoding="utf-8").splitlines(keepends=True)
-            lines = [line for line in lines if line.endswith("\n")]
-            for line in lines:
+            whole, end, cut = self._path.read_text(encoding="utf-8").rpartition("\n")
+            if not (cut.startswith(_BEGIN) or _BEGIN.startswith(cut)):
+                raise ValueError(cut)
+            for line in whole.splitlines():
                 row = json.loads(line)
                 self._rows[row[_TITLE]] = row["row"]
         except (UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
             raise OutputError(f"{self._path} has no rows of `{_TITLE}`; name another file, or remove it") from error
-        return "".join(lines)
+        return whole + end
 
     def find(self, kind: Kind[_Row], task: object) -> _Row | None:
         """The row of a task, if it is there."""

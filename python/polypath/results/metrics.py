@@ -387,9 +387,7 @@ def sent_bytes(recording: Recording, of: Connection, interface: str, side: str |
 
 def link_packets(recording: Recording, link: str, direction: str) -> int:
     """Packets that left a link's queue in one direction; raises MetricError for a link that is none."""
-    _number(recording, link, direction)
-    ends = recording.groups("link_ends", ("name", "direction"))
-    return int(ends.column("sent_packets", link, direction)[0])
+    return _at_link(recording, link, direction, "sent_packets")
 
 
 def reinjected_bytes(found: Sequence[Subflow]) -> int | None:
@@ -422,21 +420,20 @@ def between(from_s: float | None, to_s: float | None) -> Callable[[int], bool]:
 
 def most_queued(recording: Recording, link: str, direction: str) -> int:
     """The most packets in a link's queue in one direction; raises MetricError for a link that is none."""
-    _number(recording, link, direction)
-    return int(recording.groups("link_ends", ("name", "direction")).column("max_queue_packets", link, direction)[0])
+    return _at_link(recording, link, direction, "max_queue_packets")
 
 
 def queue_packets(recording: Recording, link: str, direction: str, within: Callable[[int], bool]) -> list[int]:
     """Samples of the packets in a link's queue, in ascending order; raises MetricError for a link that is none."""
-    number = _number(recording, link, direction)
+    number = _at_link(recording, link, direction, "link")
     rows = recording.groups("links", ("link", "direction")).rows(("time_ns", "queue_packets"), number, direction)
     return sorted(packets for time, packets in rows if within(time))
 
 
-def _number(recording: Recording, link: str, direction: str) -> int:
+def _at_link(recording: Recording, link: str, direction: str, column: str) -> int:
     if direction not in ("forward", "backward"):
         raise MetricError(f"a direction is forward or backward, not '{direction}'")
-    found = recording.groups("link_ends", ("name", "direction")).column("link", link, direction)
+    found = recording.groups("link_ends", ("name", "direction")).column(column, link, direction)
     if not found:
         raise MetricError(f"no link is called '{link}'")
     return int(found[0])
